@@ -33,13 +33,13 @@ bool can_have_barriers() {
     return can == Tristate::yes;
 }
 
-bool hear_barriers() {
+bool register_for_barriers() {
     if (hears == Tristate::nothing)
         hears = can_have_barriers() && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 ? Tristate::yes : Tristate::no;
     return hears == Tristate::yes;
 }
 
-bool hears_barriers() { return hears == Tristate::yes; }
+bool is_registered_for_barriers() { return hears == Tristate::yes; }
 
 bool has_one_thread() {
     struct stat tasks;

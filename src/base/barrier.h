@@ -12,8 +12,8 @@ bool can_have_barriers();
 
 /// Registers this process, so that from now on the barriers of other processes reach it too. Returns false if the kernel does not support
 /// that. Costs almost nothing in a process of one thread; with more threads it takes a kernel grace period, some 20 ms.
-bool hear_barriers();
-bool hears_barriers();
+bool register_for_barriers();
+bool is_registered_for_barriers();
 bool has_one_thread();
 
 /// Executes a full barrier in every registered process. Everything that such a process stored before some moment within this call is

@@ -161,7 +161,7 @@ int accept(const char* name, const char* value, Config& to, VariableSource sourc
     return MPI_SUCCESS;
 }
 
-void tell_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
+void print_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
 
 // Reads one line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The caller keeps the text:
 // members of type text point into it.
@@ -185,7 +185,7 @@ void read_line(char* line, bool report) {
         if (*c >= 'a' && *c <= 'z') *c = static_cast<char>(*c & ~0x20);
     char* value = equals + 1 + std::strspn(equals + 1, " \t");
     for (char* end = value + std::strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');) *--end = '\0';
-    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report) tell_failure();
+    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report) print_failure();
 }
 
 void read_file(const char* path, bool must_exist, bool report) {
@@ -315,7 +315,7 @@ void read_config(bool report) {
         char name[80];
         if (!equals || static_cast<size_t>(equals - *entry) >= sizeof name) continue;
         std::snprintf(name, sizeof name, "%.*s", static_cast<int>(equals - *entry), *entry);
-        if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS && report) tell_failure();
+        if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS && report) print_failure();
     }
 }
 

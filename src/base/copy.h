@@ -63,7 +63,7 @@ class CopyPath {
     enum class CacheDistance : uint8_t { close, near, far };
     CacheDistance reach() const { return reach_; }
     /// Makes the next copy of kWayMatters bytes or more a timed one.
-    void ask_again() { until_trial_ = 0; }
+    void time_next_copy() { until_trial_ = 0; }
 
     /// Minimum bytes for a choice: below it the cost of a few lines matters less than the reader's access to memory.
     static constexpr size_t kWayMatters = 2048;

@@ -24,7 +24,7 @@ STARLING_STATE std::atomic<bool> keeps = false;  ///< true: a scope has begun at
 STARLING_STATE std::new_handler before = nullptr;
 
 /// Frees one block of the reserve: the new handler, which `new` calls before it tries again.
-void give_back_a_block() {
+void free_block() {
     if (KeptMemory::is_open())
         for (auto& block : blocks)
             if (void* mine = block.exchange(nullptr, std::memory_order_acq_rel)) return std::free(mine);
@@ -49,7 +49,7 @@ void KeptMemory::fill() {
     keeps.store(true, std::memory_order_relaxed);
     for (auto& block : blocks)
         if (!block.load(std::memory_order_relaxed)) block.store(std::malloc(kBlock), std::memory_order_release);
-    if (std::get_new_handler() != give_back_a_block) before = std::set_new_handler(give_back_a_block);
+    if (std::get_new_handler() != free_block) before = std::set_new_handler(free_block);
 }
 
 bool KeptMemory::is_short() {

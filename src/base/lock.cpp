@@ -43,13 +43,13 @@ long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 /// Returns whether a thread can execute a barrier in all other threads of this process, so that the others can omit theirs. First asked
 /// before there are other threads, where it costs nothing.
-STARLING_STATE bool barrier_asked = false, barrier_there = false;
+STARLING_STATE bool barrier_checked = false, barrier_available = false;
 bool has_barrier() {
-    if (!barrier_asked) {
-        barrier_there = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-        barrier_asked = true;
+    if (!barrier_checked) {
+        barrier_available = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+        barrier_checked = true;
     }
-    return barrier_there;
+    return barrier_available;
 }
 
 bool try_lock() {
@@ -80,7 +80,7 @@ void lock_slowly() {
             sleepers.fetch_add(1);
             // After this barrier every unlock() sees `sleepers > 0` and wakes us. An earlier unlock() has already cleared `locked`, so the
             // futex wait returns at once.
-            if (barrier_there) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+            if (barrier_available) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
             syscall(SYS_futex, &locked, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
             sleepers.fetch_sub(1);
         }
@@ -99,7 +99,7 @@ void unlock() {
     owner.store(nullptr, std::memory_order_relaxed);
     // The store to `locked` must be ordered before the load of `sleepers`. A full barrier here would cost a tenth of a small message's
     // time, so the sleeper executes it for both sides where the kernel supports that.
-    if (barrier_there) {
+    if (barrier_available) {
         locked.store(0, std::memory_order_release);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     } else {
@@ -166,7 +166,7 @@ void leave_slowly() {
         inside.store(nullptr, std::memory_order_release);
 }
 
-void hand_over_lock() {
+void yield_lock() {
     if (!threads_at_once()) return;
     if (owned() && waiters.load(std::memory_order_relaxed) == 0) return;
     leave_slowly();

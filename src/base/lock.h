@@ -44,7 +44,7 @@ inline void step_in() {
 
 /// Lets waiting threads take the lock in turn: called between two polls of a wait. A thread that entered without the lock, before
 /// `threads_are` required it, holds the lock on return.
-void hand_over_lock();
+void yield_lock();
 
 /// A scope in which this thread is inside the library: it holds the lock, if `threads_are` requires that.
 class Lock {

@@ -62,7 +62,7 @@ uint32_t find_pid_namespace() {
 
 void set_launchers_pid_namespace(uint32_t number) { apart = number != 0 && number != find_pid_namespace(); }
 
-bool process_gone(pid_t pid) {
+bool process_ended(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
     // kill() succeeds for zombies too, and where no process reaps orphans they stay zombies.
     char text[512];
@@ -74,7 +74,7 @@ bool process_gone(pid_t pid) {
     return !threads || threads[0] == '\0' || (threads[0] <= '1' && threads[1] == ' ');
 }
 
-bool neighbour_gone(pid_t pid) { return !apart && process_gone(pid); }
+bool neighbour_ended(pid_t pid) { return !apart && process_ended(pid); }
 
 bool find_origin(pid_t pid, ProcessOrigin& out) {
     char text[512];
@@ -113,11 +113,11 @@ void flush_output() {
     }
 }
 
-void let_output_be_read() {
+void drain_output() {
     for (int turns = 0; turns < 500 && (unread(STDOUT_FILENO) || unread(STDERR_FILENO)); ++turns) usleep(1000);
 }
 
-void ask_for_short_slices() {
+void request_short_slices() {
     struct {
         uint32_t size, policy;
         uint64_t flags;

@@ -9,13 +9,13 @@ namespace starling {
 
 /// Returns whether no thread of process `pid` can execute any more: it has ended, or is a zombie that its parent has not waited for yet.
 /// Makes one system call or a few; for slow paths.
-bool process_gone(pid_t pid);
+bool process_ended(pid_t pid);
 
 /// Returns whether the process ids in shared memory are valid here. They are those of one PID namespace, the launcher's. A process in
 /// another namespace (a container per rank) can neither publish its own id nor check others by theirs.
 bool knows_pids();
-/// Returns process_gone() for a pid from shared memory; false where such pids mean nothing.
-bool neighbour_gone(pid_t pid);
+/// Returns process_ended() for a pid from shared memory; false where such pids mean nothing.
+bool neighbour_ended(pid_t pid);
 /// Returns the PID namespace of this process, or 0 if /proc does not show it.
 uint32_t find_pid_namespace();
 /// Sets the launcher's PID namespace; with 0, for unknown, it is assumed to be that of this process.
@@ -36,10 +36,10 @@ void flush_output();
 /// Waits, for half a second at most, until the readers of standard output and error have read all data from pipes and local sockets. Called
 /// before this process is killed together with its reader: a process manager that hears of an abort ends its helpers on the hosts at once,
 /// and the output that they have not read yet is lost.
-void let_output_be_read();
+void drain_output();
 
 /// Requests short time slices for this thread (Linux 6.12 and later): the scheduler runs a thread sooner if it asks for microseconds only.
 /// Children start with the default. Policy and niceness stay unchanged; where the request is impossible, nothing happens.
-void ask_for_short_slices();
+void request_short_slices();
 
 }  // namespace starling

@@ -89,8 +89,8 @@ struct alignas(4096) WaitReportPage {
 
     uint32_t version;  ///< odd while the rest of the page is being written
     uint32_t layout;
-    uint64_t told;   ///< now_ns() when the page was written
-    uint32_t waits;  ///< number of threads that wait; only the first kWaits are listed
+    uint64_t written_at;  ///< now_ns() when the page was written
+    uint32_t waits;       ///< number of threads that wait; only the first kWaits are listed
     uint32_t communicators;
     uint32_t operations;
     OperationRange posted;    ///< receives without a message for which no thread waits

@@ -15,7 +15,7 @@ namespace {
 std::string start_of_record() { return "s" + std::to_string(kThisVersion.major) + ","; }
 
 template <class Number>
-bool take_hex(std::string_view& text, Number& out) {
+bool parse_hex(std::string_view& text, Number& out) {
     const std::string_view field = text.substr(0, text.find(','));
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), out, 16);
     if (error != std::errc() || end != field.data() + field.size()) return false;
@@ -49,11 +49,11 @@ bool decode(std::string_view text, HostRecord& out) {
     const std::string start = start_of_record();
     if (!text.starts_with(start)) return false;
     text.remove_prefix(start.size());
-    if (!take_hex(text, out.port) || out.port == 0) return false;
-    if (!take_hex(text, out.host.id) || !take_hex(text, out.host.key) || !take_hex(text, out.host.addresses)) return false;
+    if (!parse_hex(text, out.port) || out.port == 0) return false;
+    if (!parse_hex(text, out.host.id) || !parse_hex(text, out.host.key) || !parse_hex(text, out.host.addresses)) return false;
     if (out.host.addresses == 0 || out.host.addresses > job::HostEntry::kMost) return false;
     for (uint32_t i = 0; i < out.host.addresses; ++i)
-        if (!take_hex(text, out.host.ipv4[i])) return false;
+        if (!parse_hex(text, out.host.ipv4[i])) return false;
     if (text.size() >= sizeof out.host.name) return false;
     for (const char c : text)
         if (!may_be_in_a_name(c)) return false;

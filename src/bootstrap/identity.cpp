@@ -90,7 +90,7 @@ int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
 // Hydra's proxies stop reading the ranks' output when they hear of an abort, so the error text must be read before.
 void abort_by_manager(int code, const char* text) {
     management->aborted = true;
-    let_output_be_read();
+    drain_output();
     management->manager->abort(code, text);
 }
 
@@ -127,7 +127,7 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
         const uint64_t started = cell.started.load();
         return find_origin(rank, origin) && (started == 0 || started == origin.start);
     }
-    return rank != getpid() && !process_gone(rank);  // a process between the rank and this one has ended
+    return rank != getpid() && !process_ended(rank);  // a process between the rank and this one has ended
 }
 
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
@@ -215,7 +215,7 @@ void advance(ManagerLookup& question, job::JobSegment& segment, uint32_t rank) {
     if (question.next != 0 && now_ns() < question.next) return;
     bool asked = false;
     question.state.store(ManagerLookup::asked, std::memory_order_relaxed);
-    if (management->manager->look_up(rank, kPortKey, on_found, &question, asked) != MPI_SUCCESS)
+    if (management->manager->lookup(rank, kPortKey, on_found, &question, asked) != MPI_SUCCESS)
         return mark_failed(segment, rank);
     if (!asked) question.state.store(ManagerLookup::idle, std::memory_order_relaxed);
 }

@@ -28,7 +28,7 @@ enum class LookupOutcome {
     nothing,    ///< there is no value and there will be none
 };
 
-/// Called once with the result of a look-up, possibly on another thread, possibly before look_up() returns. Must not call the manager.
+/// Called once with the result of a look-up, possibly on another thread, possibly before lookup() returns. Must not call the manager.
 using LookupCallback = void (*)(void* context, uint32_t rank, LookupOutcome outcome, std::string_view value);
 
 /// A connection to a manager. Calls must come from one thread at a time. Every wait ends: with an answer, at the manager's death, or,
@@ -52,7 +52,7 @@ class Manager {
 
     /// Looks up the value that `rank` has put under `key`, without waiting: calls `found` now or later. If it is too early to ask, sets
     /// `asked` to false and never calls `found`. Returns an error class if the look-up failed.
-    virtual int look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) = 0;
+    virtual int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) = 0;
 
     /// Disconnects: the process needs the manager no longer and may end without being reported as failed.
     virtual int leave() = 0;

@@ -66,7 +66,7 @@ class PmiManager final : public Manager {
     int start(ManagedJob& out) override;
     int put(std::string_view key, std::string_view value) override;
     int publish() override;
-    int look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
+    int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
     int leave() override;
     void abort(int code, std::string_view text) override;
 
@@ -76,8 +76,8 @@ class PmiManager final : public Manager {
     int read_environment();
     int agree_on_version();
     int greet(PmiVersion version, PmiMessage& answer);
-    int ask_facts_one(ManagedJob& out, std::string& mapping);
-    int ask_facts_two(ManagedJob& out, std::string& mapping);
+    int request_facts_v1(ManagedJob& out, std::string& mapping);
+    int request_facts_v2(ManagedJob& out, std::string& mapping);
     int get_named(std::string_view key, std::string& value, bool& found);
 
     int call(const PmiCommand& call, const PmiMessage& request, PmiMessage& answer);
@@ -228,7 +228,7 @@ int PmiManager::agree_on_version() {
                               : "1");
 }
 
-int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
+int PmiManager::request_facts_v1(ManagedJob& out, std::string& mapping) {
     PmiMessage answer;
     if (const int error = call({"get_my_kvsname", "my_kvsname"}, PmiMessage("get_my_kvsname"), answer)) return error;
     store_ = answer.get("kvsname");
@@ -243,7 +243,7 @@ int PmiManager::ask_facts_one(ManagedJob& out, std::string& mapping) {
     return get_named("PMI_process_mapping", mapping, found);
 }
 
-int PmiManager::ask_facts_two(ManagedJob& out, std::string& mapping) {
+int PmiManager::request_facts_v2(ManagedJob& out, std::string& mapping) {
     PmiMessage hello("fullinit"), answer;
     if (const char* job = std::getenv("PMI_JOBID")) hello.set("pmijobid", job);
     hello.set("pmirank", rank_).set("threaded", "FALSE");
@@ -272,7 +272,7 @@ int PmiManager::start(ManagedJob& out) {
     out.rank = static_cast<uint32_t>(rank_);
     out.size = static_cast<uint32_t>(size_);
     std::string mapping;
-    const int error = version_ == PmiVersion::two ? ask_facts_two(out, mapping) : ask_facts_one(out, mapping);
+    const int error = version_ == PmiVersion::two ? request_facts_v2(out, mapping) : request_facts_v1(out, mapping);
     if (error) return error;
     uint32_t hosts = 0;
     if (!parse_process_mapping(mapping, out.size, out.placements, hosts)) {
@@ -313,7 +313,7 @@ int PmiManager::publish() {
 }
 
 // Once the barrier is complete, the manager's process on this host has the value: one round trip to it is not worth a callback.
-int PmiManager::look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
+int PmiManager::lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
     if (const int error = finish_barrier(ReplyWait::none)) return error;
     asked = !in_barrier_;
     if (!asked) return MPI_SUCCESS;

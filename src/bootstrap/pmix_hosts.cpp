@@ -7,7 +7,7 @@ namespace starling::bootstrap {
 namespace {
 
 // Returns the text before the separator, and removes both from the front of `text`.
-std::string_view take_until(std::string_view& text, char separator) {
+std::string_view split_until(std::string_view& text, char separator) {
     const std::string_view part = text.substr(0, text.find(separator));
     text.remove_prefix(part.size() == text.size() ? part.size() : part.size() + 1);
     return part;
@@ -27,12 +27,12 @@ bool parse_pmix_hosts(std::string_view text, uint32_t size, std::vector<job::Pla
     uint32_t placed = 0;
     hosts.clear();
     while (!text.empty()) {
-        std::string_view host = take_until(text, ';');
-        const std::string_view name = take_until(host, ':');
+        std::string_view host = split_until(text, ';');
+        const std::string_view name = split_until(host, ':');
         if (host.empty()) continue;
         while (!host.empty()) {
             uint32_t rank;
-            if (!read_rank(take_until(host, ','), size, rank) || host_of_rank[rank] != kNowhere) return false;
+            if (!read_rank(split_until(host, ','), size, rank) || host_of_rank[rank] != kNowhere) return false;
             host_of_rank[rank] = static_cast<uint32_t>(hosts.size());
             ++placed;
         }

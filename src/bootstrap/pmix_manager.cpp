@@ -25,7 +25,7 @@ class PmixManager final : public Manager {
     int start(ManagedJob& out) override;
     int put(std::string_view key, std::string_view value) override;
     int publish() override { return result(plugin_.commit(problem_, sizeof problem_)); }
-    int look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
+    int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
     int leave() override { return result(plugin_.leave(problem_, sizeof problem_)); }
     void abort(int code, std::string_view text) override { plugin_.abort(code, std::string(text).c_str()); }
 
@@ -72,7 +72,7 @@ int PmixManager::put(std::string_view key, std::string_view value) {
     return result(plugin_.put(std::string(key).c_str(), std::string(value).c_str(), problem_, sizeof problem_));
 }
 
-int PmixManager::look_up(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
+int PmixManager::lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
     asked = true;
     auto* request = new LookUp{found, context};
     const int code = plugin_.get(rank, std::string(key).c_str(), on_found, request, problem_, sizeof problem_);

@@ -11,14 +11,14 @@ struct MappingBlock {
     uint32_t first_host, hosts, per_host;
 };
 
-bool take(std::string_view& text, std::string_view token) {
+bool consume(std::string_view& text, std::string_view token) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     if (!text.starts_with(token)) return false;
     text.remove_prefix(token.size());
     return true;
 }
 
-bool take_number(std::string_view& text, uint32_t& out) {
+bool parse_number(std::string_view& text, uint32_t& out) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     if (error != std::errc()) return false;
@@ -27,15 +27,16 @@ bool take_number(std::string_view& text, uint32_t& out) {
 }
 
 bool parse_blocks(std::string_view text, std::vector<MappingBlock>& out) {
-    if (!take(text, "(") || !take(text, "vector")) return false;
-    while (take(text, ",")) {
+    if (!consume(text, "(") || !consume(text, "vector")) return false;
+    while (consume(text, ",")) {
         MappingBlock block;
-        if (!take(text, "(") || !take_number(text, block.first_host) || !take(text, ",") || !take_number(text, block.hosts) ||
-            !take(text, ",") || !take_number(text, block.per_host) || !take(text, ")"))
+        if (!consume(text, "(") || !parse_number(text, block.first_host) || !consume(text, ",") ||
+            !parse_number(text, block.hosts) || !consume(text, ",") || !parse_number(text, block.per_host) ||
+            !consume(text, ")"))
             return false;
         out.push_back(block);
     }
-    return take(text, ")") && text.empty();
+    return consume(text, ")") && text.empty();
 }
 
 // Returns the ranks placed by one pass over the blocks. Must not be 0, or the placement would never end.

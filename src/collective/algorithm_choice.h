@@ -15,13 +15,13 @@ inline const Algorithm& choose(const View& view, const CallParameters& call) {
 }
 
 /// Reports the algorithm that the call uses to the profile.
-[[gnu::noinline, gnu::cold]] inline void tell_choice(const AlgorithmOverride* steering, const Algorithm& algorithm,
-                                                     uint64_t bytes) {
+[[gnu::noinline, gnu::cold]] inline void report_choice(const AlgorithmOverride* steering, const Algorithm& algorithm,
+                                                       uint64_t bytes) {
     profile::note_choice(algorithm.name.data(), bytes, steering && steering->tried());
 }
 inline void note_choice(const View& view, const Algorithm& algorithm, const CallParameters& call) {
     if (profile::watching) [[unlikely]]
-        tell_choice(view.steering, algorithm, call.bytes);
+        report_choice(view.steering, algorithm, call.bytes);
 }
 
 }  // namespace starling::collective

@@ -108,12 +108,12 @@ const Algorithm* AlgorithmOverride::next(const CallParameters& call) {
 
 const Algorithm& AlgorithmOverride::choose(const CallParameters& call) {
     if (!drawn_) {
-        wish_ = next(call);
-        const bool able = wish_ && can_serve(*wish_, call);
-        tried_ = able && wish_ != &select(call);
+        requested_ = next(call);
+        const bool able = requested_ && can_serve(*requested_, call);
+        tried_ = able && requested_ != &select(call);
         drawn_ = true;
     }
-    return wish_ && can_serve(*wish_, call) ? *wish_ : select(call);
+    return requested_ && can_serve(*requested_, call) ? *requested_ : select(call);
 }
 
 }  // namespace starling::collective

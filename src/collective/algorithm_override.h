@@ -32,7 +32,7 @@ class AlgorithmOverride {
     const Algorithm* next(const CallParameters& call);
 
     uint32_t turns_[kKinds][kSizeClassCount] = {};
-    const Algorithm* wish_ = nullptr;
+    const Algorithm* requested_ = nullptr;
     bool drawn_ = false, tried_ = false;
 };
 

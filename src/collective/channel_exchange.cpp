@@ -96,7 +96,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
     // A process that has ended sends no message to be discarded.
-    if (message::sender_gone(channel_, source)) return;
+    if (message::sender_ended(channel_, source)) return;
     // The receive may fail, as may any operation that its poll advances. Save the text of the error that is being reported.
     const SavedFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
@@ -183,11 +183,11 @@ Task settle_cast(const ChannelCast& cast) {
 }  // namespace
 
 Task open_cast(comm::Comm& comm) {
-    if (ChannelCast::first_call(comm) > 0 || comm.size == 1) return Task::over(MPI_SUCCESS);
+    if (ChannelCast::first_call(comm) > 0 || comm.size == 1) return Task::completed(MPI_SUCCESS);
     CommExchange& exchange = comm_exchange(comm);
     exchange.cast(0);
     const ChannelCast* cast = exchange.made_cast();
-    return cast && !cast->settled() ? settle_cast(*cast) : Task::over(MPI_SUCCESS);
+    return cast && !cast->settled() ? settle_cast(*cast) : Task::completed(MPI_SUCCESS);
 }
 
 PlanExchange::PlanExchange(comm::Comm& comm) : Exchange(exchange_of(comm)), all_(exchange_of(comm)) {

@@ -42,33 +42,33 @@ Task chosen(const CallParameters& call, View v, const Arguments&... arguments) {
 /// A reduction over one rank: copies the input.
 Task copied(const void* send, void* receive, int64_t count, const Datatype& type) {
     if (input_of(send, receive) != receive && count > 0) datatype::copy(type, count, send, receive);
-    return Task::over(MPI_SUCCESS);
+    return Task::completed(MPI_SUCCESS);
 }
 
 }  // namespace
 
 Task barrier(View v) {
-    if (v.n == 1) return Task::over(v.error);
+    if (v.n == 1) return Task::completed(v.error);
     know_cast(v);
     return chosen<signature::barrier>(call_of(CollectiveKind::barrier, v, 0), v);
 }
 
 Task bcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     const uint64_t bytes = datatype::packed_size(type, count);
-    if (v.n == 1 || bytes == 0) return Task::over(v.error);
+    if (v.n == 1 || bytes == 0) return Task::completed(v.error);
     know_cast(v);
     return chosen<signature::bcast>(call_of(CollectiveKind::bcast, v, bytes), v, buffer, count, type, root);
 }
 
 Task reduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
-    if (count == 0) return Task::over(v.error);
+    if (count == 0) return Task::completed(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     return chosen<signature::reduce>(call_of(CollectiveKind::reduce, v, count, type, op), v, send, receive, count, type, op,
                                      root);
 }
 
 Task allreduce(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    if (count == 0) return Task::over(v.error);
+    if (count == 0) return Task::completed(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     know_cast(v);
     return chosen<signature::allreduce>(call_of(CollectiveKind::allreduce, v, count, type, op), v, send, receive, count, type,
@@ -91,7 +91,7 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
     if (send != MPI_IN_PLACE)
         v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
-    if (v.n == 1) return Task::over(v.error);
+    if (v.n == 1) return Task::completed(v.error);
     know_cast(v);
     CallParameters call = call_of(CollectiveKind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
@@ -100,7 +100,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
         for (int i = 0; i < v.n; ++i) call.bytes += receive.bytes(i);
         call.bytes /= static_cast<uint64_t>(v.n);
     } else if (call.bytes == 0) {
-        return Task::over(v.error);
+        return Task::completed(v.error);
     }
     return chosen<signature::allgather>(call, v, receive);
 }
@@ -120,8 +120,8 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
 }
 
 Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
-    if (count == 0) return Task::over(v.error);
-    if (v.n == 1) return exclusive ? Task::over(v.error) : copied(send, receive, count, type);
+    if (count == 0) return Task::completed(v.error);
+    if (v.n == 1) return exclusive ? Task::completed(v.error) : copied(send, receive, count, type);
     return chosen<signature::scan>(call_of(CollectiveKind::scan, v, count, type, op), v, send, receive, count, type, op,
                                    exclusive);
 }

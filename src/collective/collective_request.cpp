@@ -14,7 +14,7 @@ void start(Task task, CollectiveRequest& request) {
     if (!handle) {
         request.outcome.error = request.task.result();
         if (request.outcome.error != MPI_SUCCESS) [[unlikely]]
-            progress::keep_failure(request);
+            progress::save_failure(request);
         request.complete();
         return;
     }
@@ -29,17 +29,18 @@ int run(Task task, const OperationLabel& label) {
     if (request.done) return progress::error_of(request);
     request.label = label;
     progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::WaitReporter& teller) {
-                                 tell(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
-                                      teller);
+                                 report_wait(
+                                     static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
+                                     teller);
                              }});
     return progress::error_of(request);
 }
 
-void tell(const OperationLabel& label, progress::WaitReporter& teller) {
+void report_wait(const OperationLabel& label, progress::WaitReporter& teller) {
     if (!label.channel) return;
     if (label.number) teller.in_collective(label.channel->context(), label.number);
-    message::tell_collective(*label.channel, label.tag, teller);
-    if (label.stage && label.stage->node()) label.stage->node()->sync().tell_awaited(teller);
+    message::report_collective(*label.channel, label.tag, teller);
+    if (label.stage && label.stage->node()) label.stage->node()->sync().report_awaited(teller);
 }
 
 }  // namespace starling::collective

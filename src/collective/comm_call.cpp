@@ -65,7 +65,7 @@ int run(const CommCall& call, Task task) {
 
 Task no_part(CommCall& call) {
     return call.when_known(
-        [](CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node_with_root()) : Task::over(MPI_SUCCESS); });
+        [](CommCall& c) { return c.stage.node_of_all() ? node::skip(c.on_node_with_root()) : Task::completed(MPI_SUCCESS); });
 }
 
 Task barrier(CommCall& call) {

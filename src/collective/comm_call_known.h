@@ -16,7 +16,7 @@ Task CommCall::later(QueueTurn given, Task making, CommCall call, Choose choose)
     co_await making;
     const Task task = choose(call);
     // Leave the queue now, so that this operation begins before the next call's.
-    turn.give_up();
+    turn.abandon();
     co_return co_await task;
 }
 

@@ -30,12 +30,12 @@ constexpr Errhandler predefined_handler(HandlerAction action) {
 
 STARLING_STATE Errhandler are_fatal = predefined_handler(HandlerAction::fatal);
 STARLING_STATE Errhandler abort_one = predefined_handler(HandlerAction::abort);
-STARLING_STATE Errhandler give_back = predefined_handler(HandlerAction::give_back);
+STARLING_STATE Errhandler return_handle = predefined_handler(HandlerAction::return_handle);
 
 Errhandler* find(MPI_Errhandler handle) {
     if (handle == MPI_ERRORS_ARE_FATAL) return &are_fatal;
     if (handle == MPI_ERRORS_ABORT) return &abort_one;
-    if (handle == MPI_ERRORS_RETURN) return &give_back;
+    if (handle == MPI_ERRORS_RETURN) return &return_handle;
     auto* object = object_behind<Errhandler>(handle);
     return object && object->handles > 0 ? object : nullptr;
 }
@@ -44,9 +44,9 @@ Errhandler* find(MPI_Errhandler handle) {
 
 Errhandler* errors_are_fatal() { return &are_fatal; }
 Errhandler* errors_abort() { return &abort_one; }
-Errhandler* errors_return() { return &give_back; }
+Errhandler* errors_return() { return &return_handle; }
 
-STARLING_STATE Errhandler* file_handler = &give_back;
+STARLING_STATE Errhandler* file_handler = &return_handle;
 
 Errhandler* Errhandler::retain() {
     const MutexGuard guard(mutex);
@@ -72,7 +72,7 @@ void replace(Errhandler*& place, Errhandler* handler) {
     place = handler;
 }
 
-MPI_Errhandler give_handle(Errhandler* handler) {
+MPI_Errhandler add_handle(Errhandler* handler) {
     const MutexGuard guard(mutex);
     if (handler->kind != HandlerKind::any) {
         ++handler->handles;
@@ -99,7 +99,7 @@ Errhandler* from_handle(MPI_Errhandler handle) {
     return find(handle);
 }
 
-bool take_handle(MPI_Errhandler handle) {
+bool drop_handle(MPI_Errhandler handle) {
     const MutexGuard guard(mutex);
     Errhandler* handler = find(handle);
     if (handler && handler->kind != HandlerKind::any) {
@@ -112,7 +112,7 @@ bool take_handle(MPI_Errhandler handle) {
 MPI_Errhandler to_handle(Errhandler* handler) {
     if (handler == &are_fatal) return MPI_ERRORS_ARE_FATAL;
     if (handler == &abort_one) return MPI_ERRORS_ABORT;
-    if (handler == &give_back) return MPI_ERRORS_RETURN;
+    if (handler == &return_handle) return MPI_ERRORS_RETURN;
     return handler ? reinterpret_cast<MPI_Errhandler>(handler) : MPI_ERRHANDLER_NULL;
 }
 

@@ -9,7 +9,7 @@ namespace starling::comm {
 
 /// The kind of object on which an error handler may be set.
 enum class HandlerKind : uint8_t { any, comm, win, file, session };
-enum class HandlerAction : uint8_t { fatal, abort, give_back, call };
+enum class HandlerAction : uint8_t { fatal, abort, return_handle, call };
 
 /// An error handler. Like those of a Group, handles and the library's own references are counted separately. All declarations here are
 /// thread-safe, also before MPI_Init and after MPI_Finalize (MPI 5.0 section 11.4.1), and need no other lock.
@@ -47,10 +47,10 @@ extern Errhandler* file_handler;
 
 Errhandler* make_errhandler(HandlerKind kind);  ///< returns one reference and one handle; action `call`, function unset
 /// Adds a handle for the application.
-MPI_Errhandler give_handle(Errhandler* handler);
+MPI_Errhandler add_handle(Errhandler* handler);
 /// Drops a handle of the application; returns false if it is not valid. Handles of predefined handlers are not counted:
 /// MPI_Comm_get_errhandler returns those too.
-bool take_handle(MPI_Errhandler handle);
+bool drop_handle(MPI_Errhandler handle);
 Errhandler* errhandler_at(uint32_t pool_index);
 
 /// Returns the handler of a handle; nullptr for MPI_ERRHANDLER_NULL and for freed or invalid handles.

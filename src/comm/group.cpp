@@ -137,7 +137,7 @@ Group* empty_group() {
 
 Group* group_at(uint32_t pool_index) { return pool.at(pool_index); }
 
-MPI_Group give_handle(Group* group) {
+MPI_Group add_handle(Group* group) {
     if (group->size() == 0 && group != empty_group()) {
         group->release();
         group = empty_group()->retain();
@@ -146,7 +146,7 @@ MPI_Group give_handle(Group* group) {
     return to_handle(group);
 }
 
-void take_handle(Group* group) {
+void drop_handle(Group* group) {
     if (group == empty_group()) return;  // predefined: freeing its handle has no effect on the group
     --group->handles;
     group->release();

@@ -128,8 +128,8 @@ inline MPI_Group to_handle(Group* group) {
     return group == empty_group() ? MPI_GROUP_EMPTY : reinterpret_cast<MPI_Group>(group);
 }
 /// Turns a reference into a handle for the application; all empty groups become MPI_GROUP_EMPTY.
-MPI_Group give_handle(Group* group);
+MPI_Group add_handle(Group* group);
 /// Drops a handle of the application (MPI_Group_free).
-void take_handle(Group* group);
+void drop_handle(Group* group);
 
 }  // namespace starling::comm

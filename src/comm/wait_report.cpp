@@ -8,7 +8,7 @@
 
 namespace starling::comm {
 
-void tell_communicator(uint64_t context, WaitReportPage::CommunicatorEntry& out) {
+void describe_communicator(uint64_t context, WaitReportPage::CommunicatorEntry& out) {
     const message::MatchContext* channel = message::directory.find(context);
     if (!channel || !channel->owner) return;
     const Comm& comm = *static_cast<const Comm*>(channel->owner);

@@ -7,6 +7,6 @@ namespace starling::comm {
 
 /// Fills `out` with the communicator that has this context id, plane 0; leaves it unchanged if this process has none. Used as
 /// TellerUpcalls::communicator.
-void tell_communicator(uint64_t context, WaitReportPage::CommunicatorEntry& out);
+void describe_communicator(uint64_t context, WaitReportPage::CommunicatorEntry& out);
 
 }  // namespace starling::comm

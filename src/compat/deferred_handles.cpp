@@ -18,7 +18,7 @@ std::unordered_map<MPI_Comm*, Later> later;
 
 }  // namespace
 
-MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place)) {
+MPI_Comm* defer_handle(void* place, void (*write)(MPI_Comm comm, void* place)) {
     const std::lock_guard guard(later_mutex);
     auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
     MPI_Comm* const storage = made.get();

@@ -7,15 +7,15 @@
 namespace starling::compat {
 
 /// Returns a variable for the library's handle. When the library has stored the handle, `write` is called with it and `place`.
-MPI_Comm* make_later(void* place, void (*write)(MPI_Comm comm, void* place));
+MPI_Comm* defer_handle(void* place, void (*write)(MPI_Comm comm, void* place));
 
 /// Returns a variable for the library's handle, which is later converted and stored in `place`, a variable of the program in either
 /// language. Returns null for null.
 template <class Place>
-MPI_Comm* make_later(Place* place) {
+MPI_Comm* defer_handle(Place* place) {
     if (!place) return nullptr;
     put(MPI_COMM_NULL, place);
-    return make_later(place, [](MPI_Comm comm, void* to) { put(comm, static_cast<Place*>(to)); });
+    return defer_handle(place, [](MPI_Comm comm, void* to) { put(comm, static_cast<Place*>(to)); });
 }
 
 /// Implements Foreign::comm_made.

@@ -229,11 +229,11 @@ COMPAT_ENTRY(int, Type_get_contents_c,
 }
 
 COMPAT_ENTRY(int, Comm_idup, (abi::Comm comm, abi::Comm* made_comm, abi::Request* request)) {
-    return error_out(library.Comm_idup(in<MPI_Comm>(comm), make_later(made_comm), made<MPI_Request>(request)));
+    return error_out(library.Comm_idup(in<MPI_Comm>(comm), defer_handle(made_comm), made<MPI_Request>(request)));
 }
 COMPAT_ENTRY(int, Comm_idup_with_info, (abi::Comm comm, abi::Info info, abi::Comm* made_comm, abi::Request* request)) {
-    return error_out(
-        library.Comm_idup_with_info(in<MPI_Comm>(comm), in<MPI_Info>(info), make_later(made_comm), made<MPI_Request>(request)));
+    return error_out(library.Comm_idup_with_info(in<MPI_Comm>(comm), in<MPI_Info>(info), defer_handle(made_comm),
+                                                 made<MPI_Request>(request)));
 }
 
 COMPAT_ENTRY(int, Comm_spawn,

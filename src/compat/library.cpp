@@ -30,7 +30,7 @@ void* handle = nullptr;
 #define FIND(name) library.name = find_in_library<decltype(library.name)>("PMPI_" #name);
     COMPAT_FUNCTIONS(FIND)
 #undef FIND
-    know_beyond(library);
+    add_nonstandard(library);
     if (find_in_library<decltype(&starling_set_foreign)>("starling_set_foreign")(&callers)) return;
     std::fprintf(stderr,
                  "starling: this process has loaded libraries of two MPIs, %s and another one, whose handles differ (`starling "

@@ -39,7 +39,7 @@ int text_of(int code, char* text, int* length) {
 
 }  // namespace
 
-void know_beyond(Library& library) {
+void add_nonstandard(Library& library) {
     error_class = library.Error_class;
     error_string = library.Error_string;
     library.Get_version = get_version;

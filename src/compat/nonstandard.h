@@ -12,6 +12,6 @@ struct OwnClass {
 struct Library;
 /// Replaces the functions of the library that return versions and error classes by functions that know these differences, for C and
 /// Fortran.
-void know_beyond(Library& library);
+void add_nonstandard(Library& library);
 
 }  // namespace starling::compat

@@ -34,7 +34,7 @@ int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
         header.control_socket[0] = '\0';
     }
     if (const int error = start_server(own)) return error;
-    job::hand_over_again();
+    job::deposit_again();
     fd = connect_launcher(header, may_wait);
     return MPI_SUCCESS;
 }

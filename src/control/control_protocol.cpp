@@ -170,7 +170,7 @@ std::string encode(const JobReply& message) {
     Writer writer;
     writer.number(message.error_class).string(message.text);
     write(writer, message.job);
-    return writer.number(message.looks).take();
+    return writer.number(message.polls).take();
 }
 
 bool decode(std::string_view payload, JobReply& out) {
@@ -178,7 +178,7 @@ bool decode(std::string_view payload, JobReply& out) {
     out.error_class = reader.number<int32_t>();
     out.text = reader.string();
     out.job = read_address(reader);
-    out.looks = reader.number<uint32_t>();
+    out.polls = reader.number<uint32_t>();
     return reader.done();
 }
 

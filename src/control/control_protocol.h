@@ -37,7 +37,7 @@ enum class MessageKind : uint32_t {
     arrived = 14,
     /// JobQuery → JobReply: the sender has declared that rank, on another host, unreachable, so the rank must not wait for the sender. The
     /// sender may close the connection without waiting for the reply.
-    given_up = 15,
+    abandoned = 15,
     /// ProfileReport (control/profile_report.h) → NameReply: an error class if no profile is being written. The sender may close the
     /// connection without waiting for the reply.
     profile = 16,
@@ -139,7 +139,7 @@ struct JobReply {
     int32_t error_class = 0;
     std::string text;     ///< the error text, if error_class is not MPI_SUCCESS
     job::JobAddress job;  ///< location of the job's segment on the requester's host
-    uint32_t looks = 0;   ///< reply to locate: RankCell::looks of the rank; 0: not known
+    uint32_t polls = 0;   ///< reply to locate: RankCell::polls of the rank; 0: not known
 };
 
 /// Write and read a JobAddress within another message, including its host.

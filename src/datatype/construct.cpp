@@ -151,14 +151,14 @@ class Burial {
     void finish() {
         while (const Recipe* const recipe = dead_) {
             dead_ = recipe->next_dead;
-            for (const Datatype* type : recipe->types) let_go(*type);
-            if (recipe->equivalent) let_go(*recipe->equivalent);
+            for (const Datatype* type : recipe->types) release_component(*type);
+            if (recipe->equivalent) release_component(*recipe->equivalent);
             delete recipe;
         }
     }
 
   private:
-    void let_go(const Datatype& type) {
+    void release_component(const Datatype& type) {
         if (!type.predefined && --type.references == 0) bury(type);
     }
     const Recipe* dead_ = nullptr;

@@ -25,15 +25,15 @@ class Compiler {
     }
 
     LayoutNode finish() {
-        if (pieces_.empty()) return LayoutNode{};
-        if (pieces_.size() == 1) {
+        if (blocks_.empty()) return LayoutNode{};
+        if (blocks_.size() == 1) {
             LayoutNode node;
-            if (!pieces_[0].node) return block(pieces_[0].offset, size_);
-            node = *pieces_[0].node;
-            node.offset += pieces_[0].offset;
+            if (!blocks_[0].node) return block(blocks_[0].offset, size_);
+            node = *blocks_[0].node;
+            node.offset += blocks_[0].offset;
             return node;
         }
-        pieces_.push_back({0, size_, nullptr});
+        blocks_.push_back({0, size_, nullptr});
         return list();
     }
 
@@ -57,41 +57,41 @@ class Compiler {
         if (node.kind == LayoutNode::NodeKind::run && node.count <= kInline) {
             for (int64_t i = 0; i < node.count; ++i) append_block(at + i * node.stride, node.length);
         } else if (node.kind == LayoutNode::NodeKind::list && node.count <= kInline) {
-            for (const LayoutBlock* p = node.pieces; p != node.pieces + node.count; ++p) {
+            for (const LayoutBlock* p = node.blocks; p != node.blocks + node.count; ++p) {
                 if (p->node)
                     append(*p->node, at + p->offset);
                 else
                     append_block(at + p->offset, p[1].start - p->start);
             }
         } else {
-            pieces_.push_back({origin, size_, keep(node)});
+            blocks_.push_back({origin, size_, keep(node)});
             size_ += node.size;
         }
     }
 
     void append_block(int64_t offset, uint64_t length) {
-        if (!pieces_.empty()) {
-            const LayoutBlock& last = pieces_.back();
+        if (!blocks_.empty()) {
+            const LayoutBlock& last = blocks_.back();
             if (!last.node && last.offset + static_cast<int64_t>(size_ - last.start) == offset) {
                 size_ += length;
                 return;
             }
         }
-        pieces_.push_back({offset, size_, nullptr});
+        blocks_.push_back({offset, size_, nullptr});
         size_ += length;
     }
 
     // Returns the node of two or more pieces; a run, if they are equal blocks at equal distances.
     LayoutNode list() {
-        const int64_t count = static_cast<int64_t>(pieces_.size()) - 1;
-        const uint64_t length = pieces_[1].start;
-        const int64_t stride = pieces_[1].offset - pieces_[0].offset;
+        const int64_t count = static_cast<int64_t>(blocks_.size()) - 1;
+        const uint64_t length = blocks_[1].start;
+        const int64_t stride = blocks_[1].offset - blocks_[0].offset;
         bool flat = true, even = true, spaced = true;
         for (int64_t i = 0; i < count; ++i) {
-            const LayoutBlock& piece = pieces_[static_cast<size_t>(i)];
+            const LayoutBlock& piece = blocks_[static_cast<size_t>(i)];
             flat = flat && !piece.node;
-            even = even && !piece.node && pieces_[static_cast<size_t>(i + 1)].start - piece.start == length;
-            spaced = spaced && (i == 0 || piece.offset - pieces_[static_cast<size_t>(i - 1)].offset == stride);
+            even = even && !piece.node && blocks_[static_cast<size_t>(i + 1)].start - piece.start == length;
+            spaced = spaced && (i == 0 || piece.offset - blocks_[static_cast<size_t>(i - 1)].offset == stride);
         }
         LayoutNode node;
         node.size = size_;
@@ -99,21 +99,21 @@ class Compiler {
         if (even) node.length = length;
         if (even && spaced) {
             node.kind = LayoutNode::NodeKind::run;
-            node.offset = pieces_[0].offset;
+            node.offset = blocks_[0].offset;
             node.stride = stride;
             return node;
         }
         node.kind = LayoutNode::NodeKind::list;
         node.flat = flat;
         node.even = even;
-        pieces_.shrink_to_fit();
-        layout_.lists.push_back(static_cast<std::vector<LayoutBlock>&&>(pieces_));
-        node.pieces = layout_.lists.back().data();
+        blocks_.shrink_to_fit();
+        layout_.lists.push_back(static_cast<std::vector<LayoutBlock>&&>(blocks_));
+        node.blocks = layout_.lists.back().data();
         return node;
     }
 
     Layout& layout_;
-    std::vector<LayoutBlock> pieces_;
+    std::vector<LayoutBlock> blocks_;
     uint64_t size_ = 0;
 };
 

@@ -35,7 +35,7 @@ struct LayoutNode {
     int64_t stride = 0;
     uint64_t length = 0;
     const LayoutNode* child = nullptr;
-    const LayoutBlock* pieces = nullptr;
+    const LayoutBlock* blocks = nullptr;
 
     bool is_block() const { return kind == NodeKind::run && count == 1; }
     /// Returns whether repetitions of this list should be copied piece by piece, because it is short.

@@ -161,7 +161,7 @@ struct Mover {
         while (count > 0 && left >= list.size) {
             const int64_t fit = static_cast<int64_t>(left / list.size);
             const int64_t n = std::min({batch, count, fit});
-            for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p) {
+            for (const LayoutBlock* p = list.blocks; p != list.blocks + list.count; ++p) {
                 std::byte* stream = packed + p->start;
                 const uint64_t length = p[1].start - p->start;
                 if constexpr (unpacking)
@@ -175,7 +175,7 @@ struct Mover {
             count -= n;
         }
         if (count == 0 || left == 0) return left != 0;
-        for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p)
+        for (const LayoutBlock* p = list.blocks; p != list.blocks + list.count; ++p)
             if (!block(origin + p->offset, p[1].start - p->start)) return false;
         return true;
     }
@@ -194,7 +194,7 @@ struct BlockByBlock {
     }
     bool grid(std::byte* origin, int64_t count, int64_t stride, const LayoutNode& list) {
         for (int64_t i = 0; i < count; ++i, origin += stride)
-            for (const LayoutBlock* p = list.pieces; p != list.pieces + list.count; ++p)
+            for (const LayoutBlock* p = list.blocks; p != list.blocks + list.count; ++p)
                 if (!self().block(origin + p->offset, p[1].start - p->start)) return false;
         return true;
     }

@@ -39,11 +39,11 @@ bool walk_run(std::byte* at, int64_t count, int64_t stride, uint64_t length, uin
 }
 
 /// Returns the piece that holds stream position `skip` of a list.
-inline const LayoutBlock* find_piece(const LayoutNode& list, uint64_t skip) {
-    if (skip == 0) return list.pieces;
-    if (list.even) return list.pieces + skip / list.length;
-    const LayoutBlock* end = list.pieces + list.count;
-    return std::upper_bound(list.pieces, end, skip, [](uint64_t s, const LayoutBlock& p) { return s < p.start; }) - 1;
+inline const LayoutBlock* find_block(const LayoutNode& list, uint64_t skip) {
+    if (skip == 0) return list.blocks;
+    if (list.even) return list.blocks + skip / list.length;
+    const LayoutBlock* end = list.blocks + list.count;
+    return std::upper_bound(list.blocks, end, skip, [](uint64_t s, const LayoutBlock& p) { return s < p.start; }) - 1;
 }
 
 /// Walks a node from position `skip` on, which must be less than the node's size.
@@ -54,8 +54,8 @@ bool walk(const LayoutNode& node, std::byte* origin, uint64_t skip, Sink& sink) 
         case LayoutNode::NodeKind::run:
             return walk_run(origin, node.count, node.stride, node.length, skip, sink);
         case LayoutNode::NodeKind::list: {
-            const LayoutBlock* piece = find_piece(node, skip);
-            const LayoutBlock* const end = node.pieces + node.count;
+            const LayoutBlock* piece = find_block(node, skip);
+            const LayoutBlock* const end = node.blocks + node.count;
             skip -= piece->start;
             for (; piece != end; ++piece, skip = 0) {
                 std::byte* at = origin + piece->offset;

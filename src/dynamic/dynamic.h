@@ -19,7 +19,7 @@ namespace starling::dynamic {
 /// to handle connect requests of other jobs.
 void start();
 /// Wakes the waiting parent if this process is the last of its job to arrive. Called after this process has reported its arrival.
-void tell_parents_of_arrival();
+void notify_parents_of_arrival();
 /// Returns the inter-communicator with the parents; null if there are none, or if it has been freed.
 comm::Comm* parent();
 
@@ -47,6 +47,6 @@ int join(int socket, comm::Comm*& made);
 // The functions below use published names, which the user's daemon stores; the launcher forwards the calls to it.
 int publish(const char* service, const char* port);
 int unpublish(const char* service, const char* port);
-int look_up(const char* service, std::string& port);
+int lookup(const char* service, std::string& port);
 
 }  // namespace starling::dynamic

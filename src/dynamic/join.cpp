@@ -47,7 +47,7 @@ struct Card {
 };
 
 /// Performs this side's part, which may fail on one side only.
-int meet(const Card& mine, const Card& theirs, comm::Comm*& made) {
+int connect_roots(const Card& mine, const Card& theirs, comm::Comm*& made) {
     const bool first = mine.context < theirs.context;
     comm::GroupBuilder builder;
     link::Job* job = link::find_job(theirs.job);
@@ -77,7 +77,7 @@ int join(int socket, comm::Comm*& made) {
         return fail(MPI_ERR_COMM,
                     "the other end of the socket of MPI_Comm_join is this process itself; pass a socket to another process");
     if (const int error = comm::check_context(std::min(mine.context, theirs.context))) return error;
-    int32_t error = meet(mine, theirs, made), of_other = MPI_SUCCESS;
+    int32_t error = connect_roots(mine, theirs, made), of_other = MPI_SUCCESS;
     const std::string text(error ? failure_text() : std::string_view());
     int lost = move_all(socket, reinterpret_cast<char*>(&error), sizeof error, true);
     if (!lost) lost = move_all(socket, reinterpret_cast<char*>(&of_other), sizeof of_other, false);

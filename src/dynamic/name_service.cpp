@@ -7,7 +7,7 @@ namespace starling::dynamic {
 
 namespace {
 
-int ask(control::MessageKind kind, const char* service, const char* port, control::NameReply& reply) {
+int call_name_service(control::MessageKind kind, const char* service, const char* port, control::NameReply& reply) {
     control::NameRequest request;
     request.service = service;
     request.port = port;
@@ -24,17 +24,17 @@ int ask(control::MessageKind kind, const char* service, const char* port, contro
 
 int publish(const char* service, const char* port) {
     control::NameReply reply;
-    return ask(control::MessageKind::publish, service, port, reply);
+    return call_name_service(control::MessageKind::publish, service, port, reply);
 }
 
 int unpublish(const char* service, const char* port) {
     control::NameReply reply;
-    return ask(control::MessageKind::unpublish, service, port, reply);
+    return call_name_service(control::MessageKind::unpublish, service, port, reply);
 }
 
-int look_up(const char* service, std::string& port) {
+int lookup(const char* service, std::string& port) {
     control::NameReply reply;
-    if (const int error = ask(control::MessageKind::lookup, service, "", reply)) return error;
+    if (const int error = call_name_service(control::MessageKind::lookup, service, "", reply)) return error;
     port = std::move(reply.port);
     return MPI_SUCCESS;
 }

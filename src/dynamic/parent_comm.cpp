@@ -57,7 +57,7 @@ void start() {
     parent_index = comm->pool_index;
 }
 
-void tell_parents_of_arrival() {
+void notify_parents_of_arrival() {
     const link::Process& me = link::self();
     job::JobSegment& segment = me.job->segment();
     job::JobHeader& header = segment.header();
@@ -70,7 +70,7 @@ void tell_parents_of_arrival() {
         control::ControlCall::start(segment, me.rank, control::MessageKind::arrived, encode(query), call);
     }
     if (!on_this_host(parent_root)) return;
-    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) job::ring(root->near.region.doorbell());
+    if (link::Peer* root = parent_root.job->peer(parent_root.rank)) job::ring(root->shm_path.region.doorbell());
 }
 
 }  // namespace starling::dynamic

@@ -194,7 +194,7 @@ class Talk {
 
     /// Returns whether the other side has called MPI_Finalize, and so will not answer.
     bool finalized() const {
-        const link::Peer* other = other_.at(0).job->peer_if_met(other_.at(0).rank);
+        const link::Peer* other = other_.at(0).job->find_peer(other_.at(0).rank);
         return other && link::has_finalized(*other);
     }
 
@@ -238,7 +238,7 @@ struct Meeting {
     }
 };
 
-int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
+int connect_roots(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     std::string theirs;
     const ConnectSide mine{context, encode(comm.local_group())};
     if (const int error = meeting.talk->swap(encode(mine), theirs)) {
@@ -262,12 +262,12 @@ int meet(Meeting& meeting, comm::Comm& comm, uint64_t context, bool accepting) {
     return MPI_SUCCESS;
 }
 
-/// Calls meet(), and refuses on an error, so that the other root does not wait in vain.
-int meet_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint64_t talk_context, uint64_t context,
-                   bool accepting) {
+/// Calls connect_roots(), and refuses on an error, so that the other root does not wait in vain.
+int connect_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint64_t talk_context, uint64_t context,
+                      bool accepting) {
     try {
         meeting.talk.emplace(talk_context, other);
-        const int error = meet(meeting, comm, context, accepting);
+        const int error = connect_roots(meeting, comm, context, accepting);
         const std::string text(error ? failure_text() : std::string_view());
         if (!error) return MPI_SUCCESS;
         meeting.refuse();
@@ -313,7 +313,7 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
         return error;
     }
     meeting.port = name.port;
-    return meet_or_refuse(meeting, {&caller.peer->job, caller.peer->rank}, comm, caller.context, context, true);
+    return connect_or_refuse(meeting, {&caller.peer->job, caller.peer->rank}, comm, caller.context, context, true);
 }
 
 int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
@@ -327,7 +327,7 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     if (const int error = comm::check_context(context)) return error;
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
-    const int error = meet_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
+    const int error = connect_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
     // Fail if the port is this process's: another thread accepts or closes it, and both exchanges would use one context.
     return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
@@ -359,7 +359,7 @@ int agree_on_both_sides(comm::Comm& comm, int root, Meeting& meeting, int error)
     return broadcast_result(comm, root, last);
 }
 
-int meet_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
+int connect_at_port(comm::Comm& comm, int root, const char* port, bool accepting, comm::Comm*& made) {
     link::make_room_for_jobs();
     RootResult verdict;
     Meeting meeting;  // state of the connection; used at the root only
@@ -412,11 +412,11 @@ int close_port(const char* text) {
 }
 
 int accept(comm::Comm& comm, int root, const char* port, comm::Comm*& made) {
-    return meet_at_port(comm, root, port, true, made);
+    return connect_at_port(comm, root, port, true, made);
 }
 
 int connect(comm::Comm& comm, int root, const char* port, comm::Comm*& made) {
-    return meet_at_port(comm, root, port, false, made);
+    return connect_at_port(comm, root, port, false, made);
 }
 
 }  // namespace starling::dynamic

@@ -61,7 +61,7 @@ enum class ChildrenState { waiting, complete, failed };
 
 /// Returns whether the children have arrived, or cannot arrive any more. Children that ended without calling MPI_Init never arrive. The
 /// launcher marks those of this host, and ends the job for those of other hosts.
-ChildrenState look_for_arrival(job::JobSegment& segment) {
+ChildrenState check_arrival(job::JobSegment& segment) {
     const job::JobHeader& header = segment.header();
     if (segment.all_arrived()) return ChildrenState::complete;
     bool may_come = header.local_ranks < header.size;
@@ -75,14 +75,14 @@ ChildrenState look_for_arrival(job::JobSegment& segment) {
 constexpr uint64_t kLookCloselyNs = 5'000'000;
 
 int wait_for_children(job::JobSegment& segment) {
-    uint64_t look_closely_at = now_ns() + kLookCloselyNs;
+    uint64_t check_closely_at = now_ns() + kLookCloselyNs;
     ChildrenState arrival = ChildrenState::waiting;
     progress::wait_until([&] {
         if (segment.all_arrived()) arrival = ChildrenState::complete;
         if (arrival != ChildrenState::waiting) return true;
-        if (const uint64_t now = now_ns(); now > look_closely_at) {
-            look_closely_at = now + kLookCloselyNs;
-            arrival = look_for_arrival(segment);
+        if (const uint64_t now = now_ns(); now > check_closely_at) {
+            check_closely_at = now + kLookCloselyNs;
+            arrival = check_arrival(segment);
         }
         return arrival != ChildrenState::waiting;
     });
@@ -98,7 +98,7 @@ bool all_on_this_host(const comm::Group& group) {
 
 // Adds the current directory to the commands. Relative names refer to it, and the children start in it; the launcher's directory may
 // differ.
-void tell_directory(Commands& commands) {
+void add_directory(Commands& commands) {
     char here[PATH_MAX];
     if (!getcwd(here, sizeof here) || here[0] != '/') return;  // the children then start in the launcher's directory
     for (auto& command : commands) command.info.emplace(command.info.begin(), control::kCallerDirectory, here);
@@ -108,7 +108,7 @@ void tell_directory(Commands& commands) {
 int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, Child& child) {
     control::SpawnRequest request;
     if (const int error = read(request.commands)) return error;
-    tell_directory(request.commands);
+    add_directory(request.commands);
     uint64_t wanted = 0;
     for (const auto& command : request.commands) wanted += command.maxprocs;
     child.codes = {{MPI_ERR_SPAWN, wanted}};
@@ -176,7 +176,7 @@ void on_disconnect(comm::Comm& comm) {
 }  // namespace
 
 /// Performs a member's part: creates the inter-communicator with the children.
-static int meet_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
+static int connect_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
     // A child job that has ended meanwhile did exist. So its end is an error of the inter-communicator and not of the spawn.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
@@ -221,7 +221,7 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     comm::Comm* mine = nullptr;
     try {
         error = garbled ? fail(MPI_ERR_INTERN, "the spawn's result that the root sent is invalid")
-                        : meet_children(comm, child, mine);
+                        : connect_children(comm, child, mine);
     } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
     if ((error = agree(comm, error))) {
         if (mine) mine->release();

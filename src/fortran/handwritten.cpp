@@ -201,10 +201,10 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
 }
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {
-    give(ierror, library.Comm_idup(in<MPI_Comm>(*comm), make_later(made_comm), made<MPI_Request>(request)));
+    give(ierror, library.Comm_idup(in<MPI_Comm>(*comm), defer_handle(made_comm), made<MPI_Request>(request)));
 }
 FORTRAN_ENTRY(comm_idup_with_info, (const int* comm, const int* info, int* made_comm, int* request, int* ierror)) {
-    give(ierror, library.Comm_idup_with_info(in<MPI_Comm>(*comm), in<MPI_Info>(*info), make_later(made_comm),
+    give(ierror, library.Comm_idup_with_info(in<MPI_Comm>(*comm), in<MPI_Info>(*info), defer_handle(made_comm),
                                              made<MPI_Request>(request)));
 }
 

@@ -18,7 +18,7 @@ constexpr size_t kMostFindings = 8, kMostNamed = 8;
 /// A younger wait may end as soon as the messages in transit arrive.
 constexpr double kSettled = 0.2;
 
-bool has_ended(Doing doing) { return doing == Doing::gone || doing >= Doing::finalized; }
+bool has_ended(Doing doing) { return doing == Doing::ended || doing >= Doing::finalized; }
 
 /// The processes for which one waiting thread waits: all of them, or any one.
 struct Need {
@@ -30,7 +30,7 @@ struct Need {
 class Judge {
   public:
     Judge(const std::vector<RankReport>& ranks, uint64_t home) : ranks_(ranks), home_(home) {
-        for (size_t i = 0; i < ranks.size(); ++i) places_[ranks[i].who] = i;
+        for (size_t i = 0; i < ranks.size(); ++i) places_[ranks[i].process] = i;
         note_collectives();
         for (const RankReport& rank : ranks) needs_.push_back(needs_of(rank));
         find_stuck();
@@ -56,7 +56,7 @@ class Judge {
 
   private:
     bool waits(size_t i) const { return ranks_[i].doing == Doing::waiting && !needs_[i].empty(); }
-    std::string named(size_t i) const { return name_of(ranks_[i].who, home_); }
+    std::string named(size_t i) const { return name_of(ranks_[i].process, home_); }
 
     std::string named(const std::vector<size_t>& places) const {
         std::vector<std::string> names;
@@ -74,10 +74,10 @@ class Judge {
 
     template <class Visit>
     static void each_collective(const RankReport& rank, Visit visit) {
-        if (rank.doing != Doing::waiting || !rank.told) return;
-        for (const ThreadWait& wait : rank.told->waits)
+        if (rank.doing != Doing::waiting || !rank.report) return;
+        for (const ThreadWait& wait : rank.report->waits)
             if (wait.collective && wait.communicator >= 0)
-                visit(wait, rank.told->communicators[static_cast<size_t>(wait.communicator)]);
+                visit(wait, rank.report->communicators[static_cast<size_t>(wait.communicator)]);
     }
 
     void note_collectives() {
@@ -85,7 +85,7 @@ class Judge {
             each_collective(ranks_[i], [&](const ThreadWait& wait, const Communicator& communicator) {
                 // Communicators from one split share the id; their members distinguish them.
                 auto& members = inside_[{communicator.context, first_member(communicator)}];
-                members[ranks_[i].who] = wait.number;
+                members[ranks_[i].process] = wait.number;
             });
         }
     }
@@ -109,7 +109,7 @@ class Judge {
     void add_members(Need& need, const RankReport& rank, const Communicator& communicator) const {
         if (communicator.runs.empty()) need.unknown = true;
         communicator.each_member([&](const ProcessName& member) {
-            if (member != rank.who) add(need, member);
+            if (member != rank.process) add(need, member);
         });
     }
 
@@ -120,7 +120,7 @@ class Judge {
             return;
         }
         communicator.each_member([&](const ProcessName& member) {
-            if (member == rank.who) return;
+            if (member == rank.process) return;
             const auto there = inside->second.find(member);
             // Numbers wrap; a member with a later number has passed this operation.
             if (there == inside->second.end() || static_cast<int32_t>(there->second - wait.number) < 0) add(need, member);
@@ -129,8 +129,8 @@ class Judge {
 
     std::vector<Need> needs_of(const RankReport& rank) const {
         std::vector<Need> needs;
-        if (rank.doing != Doing::waiting || !rank.told) return needs;
-        for (const ThreadWait& wait : rank.told->waits) {
+        if (rank.doing != Doing::waiting || !rank.report) return needs;
+        for (const ThreadWait& wait : rank.report->waits) {
             Need need;
             need.any = wait.any;
             if (wait.seconds < kSettled) {
@@ -145,18 +145,18 @@ class Judge {
                     // A receive from any rank: one of them suffices, so beside other operations it proves nothing.
                     if (wait.waited.total == 1) {
                         need.any = true;
-                        add_members(need, rank, rank.told->communicators[static_cast<size_t>(operation.communicator)]);
+                        add_members(need, rank, rank.report->communicators[static_cast<size_t>(operation.communicator)]);
                     } else {
                         need.unknown = true;
                     }
                 }
             }
             if (wait.everyone && wait.waited.list.empty() && wait.communicator >= 0)
-                add_missing(need, rank, wait, rank.told->communicators[static_cast<size_t>(wait.communicator)]);
+                add_missing(need, rank, wait, rank.report->communicators[static_cast<size_t>(wait.communicator)]);
             if (need.ranks.empty()) need.unknown = true;
             needs.push_back(need);
         }
-        if (rank.told->more_waits > 0) needs.emplace_back().unknown = true;
+        if (rank.report->more_waits > 0) needs.emplace_back().unknown = true;
         return needs;
     }
 
@@ -164,26 +164,26 @@ class Judge {
 
     bool may_end(const Need& need) const {
         if (need.unknown && (need.any || need.ranks.empty())) return true;
-        const auto can = [this](size_t i) { return can_go_on_[i]; };
+        const auto can = [this](size_t i) { return can_continue_[i]; };
         return need.any ? std::any_of(need.ranks.begin(), need.ranks.end(), can)
                         : std::all_of(need.ranks.begin(), need.ranks.end(), can);
     }
 
     // A process that does not wait can continue, if it lives. A process that waits can continue if the processes that it waits for can.
     void find_stuck() {
-        for (size_t i = 0; i < ranks_.size(); ++i) can_go_on_.push_back(!waits(i) && !has_ended(ranks_[i].doing));
+        for (size_t i = 0; i < ranks_.size(); ++i) can_continue_.push_back(!waits(i) && !has_ended(ranks_[i].doing));
         for (bool changed = true; changed;) {
             changed = false;
             for (size_t i = 0; i < ranks_.size(); ++i) {
-                if (can_go_on_[i] || !waits(i)) continue;
+                if (can_continue_[i] || !waits(i)) continue;
                 if (!std::any_of(needs_[i].begin(), needs_[i].end(), [this](const Need& need) { return may_end(need); }))
                     continue;
-                can_go_on_[i] = changed = true;
+                can_continue_[i] = changed = true;
             }
         }
     }
 
-    bool is_stuck(size_t i) const { return waits(i) && !can_go_on_[i]; }
+    bool is_stuck(size_t i) const { return waits(i) && !can_continue_[i]; }
 
     /// Returns a stuck process for which a stuck process waits.
     std::optional<size_t> next_stuck(size_t i) const {
@@ -206,11 +206,11 @@ class Judge {
             const auto first = at ? std::find(way.begin(), way.end(), *at) : way.end();
             if (first == way.end()) continue;  // the chain leads into a known cycle, or to a process that has ended
             way.erase(way.begin(), first);
-            tell_cycle(way);
+            report_cycle(way);
         }
     }
 
-    void tell_cycle(const std::vector<size_t>& cycle) {
+    void report_cycle(const std::vector<size_t>& cycle) {
         if (cycle.size() == 1) {
             found_.push_back("deadlock: " + named(cycle[0]) + " waits for itself");
             return;
@@ -287,9 +287,9 @@ class Judge {
         }
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Doing doing = ranks_[i].doing;
-            if ((doing == Doing::gone || doing == Doing::failed || doing == Doing::stopped) && !waiters.count(i))
+            if ((doing == Doing::ended || doing == Doing::failed || doing == Doing::stopped) && !waiters.count(i))
                 found_.push_back(named(i) + (doing == Doing::stopped ? " is stopped"
-                                             : doing == Doing::gone  ? " is gone"
+                                             : doing == Doing::ended ? " is gone"
                                                                      : " has failed"));
         }
     }
@@ -304,7 +304,7 @@ class Judge {
                 return "tests in a loop for something else";
             case Doing::stopped:
                 return "is stopped";
-            case Doing::gone:
+            case Doing::ended:
                 return "is gone";
             case Doing::finalized:
                 return "has called MPI_Finalize";
@@ -321,7 +321,7 @@ class Judge {
     std::map<std::pair<uint64_t, ProcessName>, std::map<ProcessName, uint32_t>>
         inside_;  ///< per communicator: the number of the collective operation in which each process is
     std::vector<std::vector<Need>> needs_;
-    std::vector<bool> can_go_on_;
+    std::vector<bool> can_continue_;
     std::vector<std::string> found_;
 };
 

@@ -78,7 +78,7 @@ enum class Doing : uint8_t {
     testing,  ///< testing for completion in a loop
     waiting,
     stopped,  ///< stopped by a signal or a debugger
-    gone,     ///< process has ended, and its launcher has not reported that yet
+    ended,    ///< process has ended, and its launcher has not reported that yet
     finalized,
     exited,
     failed,
@@ -89,15 +89,15 @@ const char* name(Doing doing);
 
 /// One process at the moment of the report.
 struct RankReport {
-    ProcessName who;
+    ProcessName process;
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;                ///< average number of cores that its threads used while it was observed
-    double since_wait = -1;          ///< seconds since its last wait; -1: it never waited long enough to be seen
-    double since_start = -1;         ///< seconds since MPI_Init; -1: not known
-    std::optional<WaitReport> told;  ///< wait report of the process; none: no long wait, or the report is invalid
-    bool garbled = false;            ///< the report is invalid
+    double cores = 0;                  ///< average number of cores that its threads used while it was observed
+    double since_wait = -1;            ///< seconds since its last wait; -1: it never waited long enough to be seen
+    double since_start = -1;           ///< seconds since MPI_Init; -1: not known
+    std::optional<WaitReport> report;  ///< wait report of the process; none: no long wait, or the report is invalid
+    bool garbled = false;              ///< the report is invalid
 };
 
 }  // namespace starling::hang

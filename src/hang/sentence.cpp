@@ -129,7 +129,7 @@ std::string shown(const PendingOperations& operations, bool any, uint64_t home) 
     return " " + all;
 }
 
-bool goes_by_messages(const PendingOperation& operation) { return operation.kind < OperationKind::access; }
+bool uses_messages(const PendingOperation& operation) { return operation.kind < OperationKind::access; }
 
 std::string wait_text(const WaitReport& told, const ThreadWait& wait, uint64_t home) {
     std::string line = "waits in " + wait.call;
@@ -140,14 +140,14 @@ std::string wait_text(const WaitReport& told, const ThreadWait& wait, uint64_t h
         const PendingOperation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
                                        [&](const PendingOperation& other) { return other.context == first.context; });
-        if (goes_by_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
+        if (uses_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
         line += shown(wait.waited, wait.any, home);
     }
     return line + ", for " + duration(wait.seconds);
 }
 
 std::string waiting_text(const RankReport& rank, uint64_t home) {
-    const WaitReport& told = *rank.told;
+    const WaitReport& told = *rank.report;
     std::string all;
     size_t named = 0;
     for (const ThreadWait& wait : told.waits) {
@@ -183,8 +183,8 @@ std::string state_text(const RankReport& rank, uint64_t home) {
             return "tests in a loop for something that has not happened (MPI_Test, MPI_Iprobe and similar calls)";
         case Doing::stopped:
             return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s resumes it", rank.pid, host) +
-                   (rank.told && !rank.told->waits.empty() ? "; it " + waiting_text(rank, home) : "");
-        case Doing::gone:
+                   (rank.report && !rank.report->waits.empty() ? "; it " + waiting_text(rank, home) : "");
+        case Doing::ended:
             return text("is gone: there is no process %d on %s any more", rank.pid, host);
         case Doing::finalized:
             return "has called MPI_Finalize";
@@ -198,7 +198,7 @@ std::string state_text(const RankReport& rank, uint64_t home) {
             break;
     }
     if (rank.garbled) return "waits; its wait report is not valid";
-    return rank.told && !rank.told->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";
+    return rank.report && !rank.report->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";
 }
 
 }  // namespace
@@ -215,6 +215,8 @@ std::string duration(double seconds) {
     return text("%llu:%02llu h", whole / 3600, whole / 60 % 60);
 }
 
-std::string sentence(const RankReport& rank, uint64_t home) { return name_of(rank.who, home) + " " + state_text(rank, home); }
+std::string sentence(const RankReport& rank, uint64_t home) {
+    return name_of(rank.process, home) + " " + state_text(rank, home);
+}
 
 }  // namespace starling::hang

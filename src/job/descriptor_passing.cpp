@@ -68,7 +68,7 @@ int connect_keeper(std::string_view name, pid_t keeper) {
 }
 
 /// Sends a request and returns whether it was carried out. `answered`: the descriptor of the reply, which is closed if it was not.
-bool ask_keeper(int socket, const DescriptorRequest& request, int descriptor, int& answered) {
+bool call_broker(int socket, const DescriptorRequest& request, int descriptor, int& answered) {
     answered = -1;
     if (socket < 0) return false;
     DescriptorReply answer = 0;
@@ -81,13 +81,13 @@ bool ask_keeper(int socket, const DescriptorRequest& request, int descriptor, in
 }
 
 /// Sends a request, in the name of this process's own job, to that job's launcher.
-bool ask_own_keeper(DescriptorRequest request, int descriptor, int& answered) {
+bool call_own_broker(DescriptorRequest request, int descriptor, int& answered) {
     answered = -1;
     if (!own_job) return false;
     const std::string_view name(own_job->control_socket, strnlen(own_job->control_socket, sizeof own_job->control_socket));
     request.job = own_job->id;
     std::copy(std::begin(own_job->secret), std::end(own_job->secret), request.secret);
-    return ask_keeper(connect_keeper(name, 0), request, descriptor, answered);
+    return call_broker(connect_keeper(name, 0), request, descriptor, answered);
 }
 
 DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
@@ -99,7 +99,7 @@ DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
 
 /// Stores the first descriptor that came with a message. The kernel has opened all others in this process too, whatever the sender: they
 /// are closed.
-void take_descriptors(msghdr& message, int& descriptor) {
+void receive_descriptors(msghdr& message, int& descriptor) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
         const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof descriptor;
@@ -114,9 +114,9 @@ void take_descriptors(msghdr& message, int& descriptor) {
     }
 }
 
-bool give(int descriptor, uint64_t inode) {
+bool deposit(int descriptor, uint64_t inode) {
     int nothing;
-    const bool done = ask_own_keeper(request_of(DescriptorCall::give, inode), descriptor, nothing);
+    const bool done = call_own_broker(request_of(DescriptorCall::deposit, inode), descriptor, nothing);
     if (nothing >= 0) close(nothing);
     return done;
 }
@@ -165,7 +165,7 @@ size_t receive_with(int socket, void* packet, size_t room, int& descriptor) {
     ssize_t got;
     do { got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); } while (got < 0 && errno == EINTR);
     if (got < 0) return 0;
-    take_descriptors(message, descriptor);
+    receive_descriptors(message, descriptor);
     if (got == 0 && descriptor >= 0) close(std::exchange(descriptor, -1));
     return static_cast<size_t>(got);
 }
@@ -178,36 +178,36 @@ bool launcher_listens(const JobHeader& job) {
     return socket >= 0;
 }
 
-void hand_over_through(const JobHeader& own) { own_job = &own; }
+void deposit_through(const JobHeader& own) { own_job = &own; }
 
 bool is_closed_to_others() { return !knows_pids() || prctl(PR_GET_DUMPABLE) != 1; }
 
-bool hand_over(int descriptor, uint64_t inode) {
+bool deposit_descriptor(int descriptor, uint64_t inode) {
     if (!own_job) return false;
-    if (own_job->control_socket[0] != '\0' && !give(descriptor, inode)) return false;
+    if (own_job->control_socket[0] != '\0' && !deposit(descriptor, inode)) return false;
     if (!given) given = new std::vector<GivenDescriptor>;
     given->push_back({descriptor, inode});
     return true;
 }
 
-void hand_over_again() {
+void deposit_again() {
     if (!given) return;
-    for (const GivenDescriptor& each : *given) give(each.descriptor, each.inode);
+    for (const GivenDescriptor& each : *given) deposit(each.descriptor, each.inode);
 }
 
-void take_back(uint64_t inode) {
+void withdraw_descriptor(uint64_t inode) {
     if (given) std::erase_if(*given, [inode](const GivenDescriptor& each) { return each.inode == inode; });
     int nothing;
-    ask_own_keeper(request_of(DescriptorCall::take_back, inode), -1, nothing);
+    call_own_broker(request_of(DescriptorCall::withdraw_descriptor, inode), -1, nothing);
     if (nothing >= 0) close(nothing);
 }
 
-int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode) {
+int fetch_deposited(int32_t pid, int32_t descriptor, uint64_t inode) {
     DescriptorRequest request = request_of(DescriptorCall::fetch, inode);
     request.pid = pid;
     request.descriptor = descriptor;
     int found;
-    ask_own_keeper(request, -1, found);
+    call_own_broker(request, -1, found);
     return found;
 }
 
@@ -218,12 +218,12 @@ int fetch_segment(const JobAddress& address) {
     request.descriptor = address.owner_fd;
     int found;
     if (own_job) {
-        ask_own_keeper(request, -1, found);
+        call_own_broker(request, -1, found);
         return found;
     }
     const char* launcher = std::getenv(kLauncherVariable);
     request.job = address.id;
-    ask_keeper(connect_keeper(launcher ? launcher : "", address.owner_pid), request, -1, found);
+    call_broker(connect_keeper(launcher ? launcher : "", address.owner_pid), request, -1, found);
     return found;
 }
 

@@ -18,9 +18,9 @@
 
 namespace starling::job {
 
-enum class DescriptorCall : uint32_t { give = 1, fetch = 2, take_back = 3, segment = 4 };
+enum class DescriptorCall : uint32_t { deposit = 1, fetch = 2, withdraw_descriptor = 3, segment = 4 };
 
-/// A request to the descriptor broker. With `give` the descriptor is attached to the request, with `fetch` and `segment` to the reply.
+/// A request to the descriptor broker. With `deposit` the descriptor is attached to the request, with `fetch` and `segment` to the reply.
 struct DescriptorRequest {
     DescriptorCall what;
     uint32_t unused;
@@ -47,18 +47,18 @@ size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
 bool launcher_listens(const JobHeader& job);
 
 /// Sets this process's own job, through whose launcher descriptors are passed. Its mapping must stay.
-void hand_over_through(const JobHeader& own);
+void deposit_through(const JobHeader& own);
 /// Returns whether other processes cannot open this one's descriptors through /proc.
 bool is_closed_to_others();
-/// Deposits a descriptor with the launcher until take_back() or the end of the job. Without a launcher, it is deposited in
-/// hand_over_again(). Returns false on failure.
-bool hand_over(int descriptor, uint64_t inode);
-void take_back(uint64_t inode);
+/// Deposits a descriptor with the launcher until withdraw_descriptor() or the end of the job. Without a launcher, it is deposited in
+/// deposit_again(). Returns false on failure.
+bool deposit_descriptor(int descriptor, uint64_t inode);
+void withdraw_descriptor(uint64_t inode);
 /// Deposits all descriptors again, with a launcher that has just started: for a process that was started without mpiexec.
-void hand_over_again();
+void deposit_again();
 /// Returns a descriptor that a process has deposited, or that the launcher can open in /proc/<pid>; the caller closes it. -1 if there is
 /// none.
-int fetch_handed_over(int32_t pid, int32_t descriptor, uint64_t inode);
+int fetch_deposited(int32_t pid, int32_t descriptor, uint64_t inode);
 /// Returns a descriptor of a job's segment, this process's own job included; the caller closes it and must check that it is that segment.
 /// -1 if there is none.
 int fetch_segment(const JobAddress& address);

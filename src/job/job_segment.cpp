@@ -263,7 +263,7 @@ const Placement* JobSegment::find_run(uint32_t rank, uint32_t& index) const {
     return nullptr;
 }
 
-uint32_t JobSegment::look_up_index(uint32_t rank) const {
+uint32_t JobSegment::find_index(uint32_t rank) const {
     uint32_t index = 0;
     const Placement* at = find_run(rank, index);
     return at && at->host == header().my_host ? at->local + index : kNotHere;
@@ -342,7 +342,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     return error;
 }
 
-int JobSegment::take(int fd, const JobAddress& address, JobSegment& out) {
+int JobSegment::adopt_descriptor(int fd, const JobAddress& address, JobSegment& out) {
     const int error = map(fd, address, out);
     if (error)
         close(fd);
@@ -402,7 +402,7 @@ bool JobSegment::owner_alive() const {
     if (errno != EACCES && errno != EPERM) return false;
     // The kernel hides the owner's descriptors, but its start time is public.
     ProcessOrigin owner;
-    if (process_gone(address().owner_pid) || !find_origin(address().owner_pid, owner)) return false;
+    if (process_ended(address().owner_pid) || !find_origin(address().owner_pid, owner)) return false;
     return owner_started_ == 0 || owner_started_ == owner.start;
 }
 

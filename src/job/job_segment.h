@@ -56,11 +56,11 @@ struct alignas(64) RankCell {
     uint32_t cpu;                      ///< core to which the rank is bound, kNotBound if none
     /// How often the rank has polled, its sockets included, while it waited in the library. If the number has changed between two replies,
     /// the rank polled in between, so a packet that it has not received by then is not in transit any more.
-    std::atomic<uint32_t> looks;
+    std::atomic<uint32_t> polls;
     /// A process on another host that has declared this rank unreachable: its rank + 1 and its job. The daemon writes both, the rank last
     /// and only over 0; this rank reads it and resets it to 0.
-    std::atomic<uint32_t> given_up_by_rank;
-    std::atomic<JobId> given_up_by_job;
+    std::atomic<uint32_t> abandoned_by_rank;
+    std::atomic<JobId> abandoned_by_job;
     std::atomic<uint64_t>
         started;  ///< start time of the rank itself (ProcessOrigin::start), since its pid may be reused later; 0: not set
     /// Process id (getpid()) and PID namespace of a rank that has a private PID namespace, else 0. `pid` remains that of the launcher's
@@ -171,7 +171,7 @@ class JobSegment {
     static int open(const JobAddress& address, JobSegment& out);
 
     /// Maps a segment as open() does, from a descriptor, which becomes fd() or is closed on failure.
-    static int take(int fd, const JobAddress& address, JobSegment& out);
+    static int adopt_descriptor(int fd, const JobAddress& address, JobSegment& out);
 
     static constexpr uint32_t kNotHere = ~0u;  ///< index of a rank that is on another host
 
@@ -183,7 +183,7 @@ class JobSegment {
     uint32_t local_index(uint32_t rank) const {
         if (header().local_ranks == header().size) [[likely]]
             return rank;
-        return look_up_index(rank);
+        return find_index(rank);
     }
     /// Returns the rank with this index among those of this host (index < local_ranks).
     uint32_t local_rank(uint32_t index) const;
@@ -227,7 +227,7 @@ class JobSegment {
 
   private:
     static int map(int fd, const JobAddress& address, JobSegment& out);
-    uint32_t look_up_index(uint32_t rank) const;
+    uint32_t find_index(uint32_t rank) const;
     /// Returns the run that holds `rank`, and the rank's position in it as `index`; null if there is none. Starts at the run found last, so
     /// neighboring ranks are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;

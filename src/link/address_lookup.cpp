@@ -35,12 +35,12 @@ struct PendingLookup {
     uint32_t word = 0;  ///< the rank's word in the address table when the request was made
     bool sent = false;
     control::ControlCall call;
-    uint32_t looks = 0;  ///< RankCell::looks of the rank, from the reply
+    uint32_t polls = 0;  ///< RankCell::polls of the rank, from the reply
 };
 STARLING_STATE NoDestroy<std::vector<std::unique_ptr<PendingLookup>>> questions_storage;  ///< pending requests, oldest first
 constinit auto& questions = questions_storage.value;
 
-int ask(PendingLookup& question) {
+int query(PendingLookup& question) {
     const Process& me = self();
     const bool whole = question.rank == kWholeJob;
     const control::JobQuery query{question.job, whole ? 0 : question.rank};
@@ -79,29 +79,29 @@ bool advance(PendingLookup& question, int& error) {
     if (other_locate && question.rank != kWholeJob && question.job == self().job->address().id)
         return other_locate(self().job->segment(), question.rank);
     bool done = false;
-    if ((!question.sent && ask(question)) || question.call.poll(done)) {
+    if ((!question.sent && query(question)) || question.call.poll(done)) {
         error = MPI_ERR_OTHER;  // an error of the own daemon says nothing about the peer
         return true;
     }
     if (!done) return false;
     control::JobReply reply;
     error = read_reply(question.call, reply);
-    question.looks = reply.looks;
+    question.polls = reply.polls;
     if (!error && question.rank == kWholeJob) error = find_job(reply.job)->map();
     return true;
 }
 
-void tell(const PendingLookup& question, int error) {
+void finish(const PendingLookup& question, int error) {
     if (question.rank == kWholeJob) return;  // its processes send again, and then the job is known or not
     Job* job = job_with_id(question.job);    // the job may have been forgotten
-    if (Peer* peer = job ? job->peer_if_met(question.rank) : nullptr) on_located(*peer, error, question.looks);
+    if (Peer* peer = job ? job->find_peer(question.rank) : nullptr) on_located(*peer, error, question.polls);
 }
 
 }  // namespace
 
 int resolve(job::JobAddress& address) {
     PendingLookup question{address.id, kWholeJob, 0, false, {}, 0};
-    if (const int error = ask(question)) return error;
+    if (const int error = query(question)) return error;
     const uint64_t end = now_ns() + kResolveNs;
     bool done = false;
     while (!done) {
@@ -120,7 +120,7 @@ int resolve(job::JobAddress& address) {
     return MPI_SUCCESS;
 }
 
-void resolve_later(job::JobId id) { put(id, kWholeJob); }
+void start_resolving(job::JobId id) { put(id, kWholeJob); }
 
 void locate(Job& job, uint32_t rank) { put(job.address().id, rank); }
 
@@ -135,22 +135,22 @@ bool poll_answers() {
         // The request is removed first, because the reply's handling may make new requests.
         const std::unique_ptr<PendingLookup> answered = std::move(questions[i]);
         questions.erase(questions.begin() + static_cast<std::ptrdiff_t>(i));
-        tell(*answered, error);
+        finish(*answered, error);
         any = true;
     }
     return any;
 }
 
-void tell_given_up(const Job& job, uint32_t rank) {
+void notify_abandoned(const Job& job, uint32_t rank) {
     if (other_locate) return;  // there is no daemon
     const Process& me = self();
     const control::JobQuery query{job.address().id, rank};
     control::ControlCall call;
-    control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::given_up, encode(query), call);
+    control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::abandoned, encode(query), call);
 }
 
-bool anything_asked() { return !questions.empty(); }
+bool has_pending_queries() { return !questions.empty(); }
 
-bool must_look_for_answers() { return other_locate && !questions.empty(); }
+bool must_poll_for_answers() { return other_locate && !questions.empty(); }
 
 }  // namespace starling::link

@@ -10,7 +10,7 @@ namespace starling::link {
 int resolve(job::JobAddress& address);
 
 /// Starts to find and map the job with this id, from which a packet has arrived. Repeated calls while this is pending cost nothing.
-void resolve_later(job::JobId id);
+void start_resolving(job::JobId id);
 
 /// Makes the daemon write the rank's port and state into the job's address table. If they are not known yet, it does so when they are; if
 /// they are, it updates them. Does not wait. Repeated calls while the request is pending cost nothing.
@@ -18,19 +18,19 @@ void locate(Job& job, uint32_t rank);
 
 /// Makes the daemon notify the rank, on another host, that this process has declared it unreachable. Does not wait. If the notice is lost,
 /// the rank finds out when it next sends to this process.
-void tell_given_up(const Job& job, uint32_t rank);
+void notify_abandoned(const Job& job, uint32_t rank);
 
 /// Processes the daemon's replies. Returns whether there were any.
 bool poll_answers();
 
 /// Returns whether requests are pending.
-bool anything_asked();
+bool has_pending_queries();
 
 /// Alternative to locate() for ranks of the own job, if another process manager has started it: called repeatedly until it returns true.
 /// Null: the daemon is asked.
 extern bool (*other_locate)(job::JobSegment& segment, uint32_t rank);
 
 /// Returns whether an answer may arrive without a ring of the doorbell, so that a sleep must be short.
-bool must_look_for_answers();
+bool must_poll_for_answers();
 
 }  // namespace starling::link

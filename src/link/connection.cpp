@@ -44,7 +44,7 @@ ConnectionStep step(ConnectionState state, PeerConnectionEvent event, bool slot_
 
 Stamp PeerConnectionState::stamp(PeerConnectionEvent sent) {
     if (sent == PeerConnectionEvent::open) {
-        ++asked_;
+        ++sent_;
         crossed_ = false;
     }
     return so_far();
@@ -54,18 +54,18 @@ Stamp PeerConnectionState::stamp(PeerConnectionEvent sent) {
 // the first of ours that has none yet. It is valid if we still wait for that answer, and late if we are connected by then or ask for
 // another connection.
 bool PeerConnectionState::concerns(ConnectionState state, PeerConnectionEvent event, Stamp theirs) {
-    if (static_cast<int16_t>(theirs.heard - answered_) > 0) answered_ = theirs.heard;
+    if (static_cast<int16_t>(theirs.received - answered_) > 0) answered_ = theirs.received;
     switch (event) {
         case PeerConnectionEvent::open:
-            heard_ = theirs.asked;
+            received_ = theirs.sent;
             if (unanswered() == 0) return true;
             ++answered_;
             crossed_ = unanswered() == 0 && state == ConnectionState::connecting;
             return crossed_;
         case PeerConnectionEvent::accept:
-            return theirs.heard == asked_;
+            return theirs.received == sent_;
         case PeerConnectionEvent::refuse:
-            return theirs.heard == asked_ || crossed_;
+            return theirs.received == sent_ || crossed_;
         default:
             return true;
     }

@@ -49,8 +49,8 @@ const char* name(ConnectionState state);
 
 /// The numbers of `open` packets that a process had sent and received when it sent a packet about the connection.
 struct Stamp {
-    uint16_t asked;  ///< number of opens that it had sent
-    uint16_t heard;  ///< number of opens that it had received from the peer
+    uint16_t sent;      ///< number of opens that it had sent
+    uint16_t received;  ///< number of opens that it had received from the peer
 };
 
 /// Decides to which request for a connection a packet belongs. TCP may connect, serve and be closed while the packet that answered its
@@ -61,13 +61,13 @@ class PeerConnectionState {
     Stamp stamp(PeerConnectionEvent sent);
     /// Returns whether an arrived packet belongs to the present request; otherwise it is to be ignored.
     bool concerns(ConnectionState state, PeerConnectionEvent event, Stamp theirs);
-    Stamp so_far() const { return {asked_, heard_}; }
-    uint16_t unanswered() const { return static_cast<uint16_t>(asked_ - answered_); }
+    Stamp so_far() const { return {sent_, received_}; }
+    uint16_t unanswered() const { return static_cast<uint16_t>(sent_ - answered_); }
     bool crossed() const { return crossed_; }
 
   private:
     static constexpr auto kStart = static_cast<uint16_t>(kCounterStart);
-    uint16_t asked_ = kStart, heard_ = kStart;
+    uint16_t sent_ = kStart, received_ = kStart;
     uint16_t answered_ = kStart;  ///< number of the last of our opens that was answered
     bool crossed_ = false;        ///< the peer had sent its open before it received ours
 };

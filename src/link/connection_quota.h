@@ -12,8 +12,8 @@
 namespace starling::link {
 
 enum class PlaceNews : uint8_t {
-    let_go,       ///< the peer's connection was closed, so the quota has room for another
-    turned_away,  ///< the peer has asked for a connection and was refused, because the quota is exhausted
+    slot_released,  ///< the peer's connection was closed, so the quota has room for another
+    turned_away,    ///< the peer has asked for a connection and was refused, because the quota is exhausted
 };
 
 /// Sets the listener, one for the process's lifetime. It is called while a connection changes, so it must only note the event, and act at

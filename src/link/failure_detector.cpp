@@ -45,16 +45,16 @@ bool note_failed_ranks(Job& job) {
 }
 
 // Reports peers that have declared this process unreachable. Their own packets cannot say so, since nothing arrives from them.
-bool note_who_gave_us_up() {
+bool report_abandoning_peers() {
     job::RankCell& cell = self().job->segment().cell(self().rank);
-    const uint32_t rank = cell.given_up_by_rank.load(std::memory_order_acquire);
+    const uint32_t rank = cell.abandoned_by_rank.load(std::memory_order_acquire);
     if (rank == 0) return false;
-    Job* job = job_with_id(cell.given_up_by_job.load(std::memory_order_relaxed));
-    cell.given_up_by_rank.store(0, std::memory_order_release);
+    Job* job = job_with_id(cell.abandoned_by_job.load(std::memory_order_relaxed));
+    cell.abandoned_by_rank.store(0, std::memory_order_release);
     if (!job || !job->mapped() || job->dead() || rank > job->segment().header().size) return false;
     drain();
     Peer* peer = job->peer(rank - 1);
-    if (!peer || peer->dead || peer->can(transport::kSharesMemory)) return false;
+    if (!peer || peer->dead || peer->supports(transport::kSharesMemory)) return false;
     fail(MPI_ERR_PROC_ABORTED,
          "rank %u on host %s has declared this process unreachable, since its packets are not acknowledged: let UDP datagrams "
          "through the firewalls of both hosts, or choose other networks with STARLING_IP_INTERFACES",
@@ -68,7 +68,7 @@ bool note_who_gave_us_up() {
 bool has_ended(const Process& process) {
     Job& job = *process.job;
     if (job.dead()) return true;
-    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return true;
+    if (const Peer* peer = job.find_peer(process.rank); peer && peer->dead) return true;
     if (!job.mapped()) return false;
     if (&job != self().job && !job::job_alive(job.segment())) return true;
     return job.segment().header().recovers &&
@@ -77,7 +77,7 @@ bool has_ended(const Process& process) {
 
 bool has_pid(const Process& process, pid_t pid) {
     Job& job = *process.job;
-    if (const Peer* peer = job.peer_if_met(process.rank); peer && peer->dead) return false;
+    if (const Peer* peer = job.find_peer(process.rank); peer && peer->dead) return false;
     return pid != 0 && pid_of(process) == pid;
 }
 
@@ -93,14 +93,15 @@ pid_t pid_of(const Process& process) {
 bool has_failed(const Process& process) {
     Job& job = *process.job;
     if (job.dead()) return job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended;
-    const Peer* peer = job.peer_if_met(process.rank);
+    const Peer* peer = job.find_peer(process.rank);
     return peer && peer->dead;
 }
 
 // Costs only a few loads, since waits call this before each sleep and between polls. A failure is written before the doorbell is rung, and
 // a doorbell that rings while its owner is awake does not wake it later.
 bool deaths_are_news() {
-    if (wait_descriptor() >= 0 && self().job->segment().cell(self().rank).given_up_by_rank.load(std::memory_order_relaxed) != 0)
+    if (wait_descriptor() >= 0 &&
+        self().job->segment().cell(self().rank).abandoned_by_rank.load(std::memory_order_relaxed) != 0)
         return true;
     for (size_t i = 0; i < kJobsPerLook; ++i) {
         Job* const job = job_at(i);
@@ -115,12 +116,12 @@ bool deaths_are_news() {
 
 bool check_liveness() {
     bool any = false;
-    shared_memory().lending().rest(now_ns());
+    shared_memory().lending().release_idle(now_ns());
     if (wait_descriptor() >= 0) {
-        self().job->segment().cell(self().rank).looks.fetch_add(1, std::memory_order_relaxed);
-        any = note_who_gave_us_up();
+        self().job->segment().cell(self().rank).polls.fetch_add(1, std::memory_order_relaxed);
+        any = report_abandoning_peers();
     }
-    ask_after_silent_peers(kPatienceNs);
+    query_silent_peers(kPatienceNs);
     for (; recover(); any = true) poll();
     for (size_t i = 0; Job* job = job_at(i); ++i) {
         if (job->dead() || !job->mapped()) continue;
@@ -131,10 +132,10 @@ bool check_liveness() {
         job->mark_dead();
         job->each_peer([](Peer& peer) { on_peer_dead(peer); });
         upcalls.job_failed(*job);
-        tell_of_failures();
+        report_failures();
         any = true;
     }
-    forget_gone_jobs();
+    forget_ended_jobs();
     return any;
 }
 

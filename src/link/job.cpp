@@ -46,7 +46,7 @@ Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     Job* job = find_job(segment.address());
     job->segment_ = std::move(segment);
     me = {job, rank};
-    job::hand_over_through(job->segment().header());
+    job::deposit_through(job->segment().header());
     // Touch the page before a rank fails: the survivors share cores, and a page fault of one delays the others.
     if (job->segment().header().recovers) job->segment().port(rank).load(std::memory_order_relaxed);
     return job;

@@ -53,7 +53,7 @@ class Job {
     /// Returns the peer object of a rank, created at first use; nullptr with failure_text() if the job has ended.
     Peer* peer(uint32_t rank);
     /// Returns the peer object of a rank if it exists, else nullptr.
-    Peer* peer_if_met(uint32_t rank) const { return peers_ ? peers_[rank] : nullptr; }
+    Peer* find_peer(uint32_t rank) const { return peers_ ? peers_[rank] : nullptr; }
 
   private:
     friend Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank);

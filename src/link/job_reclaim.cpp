@@ -11,7 +11,7 @@ namespace starling::link {
 namespace {
 
 constexpr size_t kFirstLook = 16;
-STARLING_STATE size_t look_at = kFirstLook;  ///< number of jobs at which the next check is due
+STARLING_STATE size_t check_at = kFirstLook;  ///< number of jobs at which the next check is due
 STARLING_STATE bool exposed = false;
 
 ReclaimState standing_of(const Job& job) {
@@ -25,9 +25,9 @@ ReclaimState standing_of(const Job& job) {
 
 }  // namespace
 
-void keep_met_jobs() { exposed = true; }
+void keep_mapped_jobs() { exposed = true; }
 
-void forget_gone_jobs() {
+void forget_ended_jobs() {
     for (size_t i = 0; Job* job = job_at(i);) {
         if (!may_be_forgotten(standing_of(*job))) {
             ++i;
@@ -40,9 +40,9 @@ void forget_gone_jobs() {
 }
 
 void make_room_for_jobs() {
-    if (job_count() < look_at) return;
+    if (job_count() < check_at) return;
     check_liveness();
-    look_at = std::max(kFirstLook, 2 * job_count());
+    check_at = std::max(kFirstLook, 2 * job_count());
 }
 
 }  // namespace starling::link

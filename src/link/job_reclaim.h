@@ -31,14 +31,14 @@ constexpr bool may_be_forgotten(const ReclaimState& job) {
 }
 
 /// Declares that this process exposes memory or accesses that of others: from now on no mapped job is forgotten.
-void keep_met_jobs();
+void keep_mapped_jobs();
 
 /// Forgets all jobs that may be forgotten. Not to be called from within a poll, nor while a batch of the network is open.
-void forget_gone_jobs();
+void forget_ended_jobs();
 
 /// Called before more jobs are added. Once there are twice as many jobs as after the last check, checks which of them live, and forgets
 /// those that may be forgotten. So memory is bounded by the number of living jobs, at a constant cost per job, whether or not the process
-/// ever waits for long. The restrictions of forget_gone_jobs() apply.
+/// ever waits for long. The restrictions of forget_ended_jobs() apply.
 void make_room_for_jobs();
 
 }  // namespace starling::link

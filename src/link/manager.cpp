@@ -30,7 +30,7 @@ STARLING_STATE bool replaces = true;
 STARLING_STATE uint32_t dear = 1;  ///< multiple of STARLING_REPLACE_MESSAGES that a replacement on demand requires
 STARLING_STATE PlaceListener listener = nullptr;
 
-void tell(Peer& peer, PlaceNews news) {
+void notify_plan(Peer& peer, PlaceNews news) {
     if (listener) listener(peer, news);
 }
 
@@ -77,7 +77,7 @@ transport::Connector* connector(const Peer& peer) {
 
 // More than half of all messages on the base path call this (kConsiderAfter), so within a host it avoids a virtual call.
 bool has_earned(const Peer& peer) {
-    if (peer.base == &peer.near) return shared_memory().earned(peer.sent_since_check, peer.bytes_since_check);
+    if (peer.base == &peer.shm_path) return shared_memory().earned(peer.sent_since_check, peer.bytes_since_check);
     const transport::Connector* const by = connector(peer);
     return by && by->earned(peer.sent_since_check, peer.bytes_since_check);
 }
@@ -99,14 +99,14 @@ void send_offer(Peer& peer, packet::PacketKind kind) {
 
 /// Returns whether closing one connection for another is worth the cost: by the plan's priorities if either is planned, else by recent
 /// traffic.
-bool gives_way(const Peer& user, const Peer& asking) {
+bool may_be_replaced(const Peer& user, const Peer& asking) {
     const auto cost = static_cast<uint64_t>(live(config().replace_messages));
     if (user.planned || asking.planned) return asking.planned >= user.planned + cost;
     return carried_since_change(asking) >= cost * dear && user.value < asking.value / 2;
 }
 
 // Called when the limit is reached: finds the connection of lowest priority in the plan, and among unplanned ones the least valuable, and
-// closes it if gives_way().
+// closes it if may_be_replaced().
 void make_room_for(Peer& asking, transport::Connector& by) {
     if (!replaces) return;
     Peer* least = nullptr;
@@ -118,7 +118,7 @@ void make_room_for(Peer& asking, transport::Connector& by) {
         if (!found || std::tie(user.planned, user.value) < std::tie(found->planned, found->value)) found = &user;
     };
     by.each_user(compare, &least);
-    if (least && gives_way(*least, asking)) apply(*least, PeerConnectionEvent::want_close);
+    if (least && may_be_replaced(*least, asking)) apply(*least, PeerConnectionEvent::want_close);
 }
 
 /// The reason of a refusal, in the last byte of the space that other packets use for an offer.
@@ -132,7 +132,7 @@ void send_refusal(Peer& peer, Refusal why) {
 
 void finish(Peer& peer, transport::Connector& by) {
     by.finish(*peer.base);
-    if (peer.near.close_pending && !try_close(peer)) mark_pending(peer);
+    if (peer.shm_path.close_pending && !try_close(peer)) mark_pending(peer);
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer) {
     peer.state = next.next;
     if (next.actions & kTakeSlot) {
         by->acquire_slot(*peer.base);
-        if (peer.near.in) watch_ring(peer);
+        if (peer.shm_path.in) watch_ring(peer);
     }
     if (next.actions & kUseOffer)
         by->use(*peer.base, event == PeerConnectionEvent::accept ? packet::PacketKind::accept : packet::PacketKind::open,
@@ -175,13 +175,13 @@ void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer) {
     if (next.actions & kSendRefuse) {
         ++counters.refused;
         send_refusal(peer, event == PeerConnectionEvent::open ? Refusal::no_place : Refusal::failed);
-        if (event == PeerConnectionEvent::open) tell(peer, PlaceNews::turned_away);
+        if (event == PeerConnectionEvent::open) notify_plan(peer, PlaceNews::turned_away);
     }
     if (next.actions & kSendClose) finish(peer, *by);
     if (next.actions & kGiveSlot) {
         unwatch_ring(peer);
         by->release_slot(*peer.base);
-        tell(peer, PlaceNews::let_go);
+        notify_plan(peer, PlaceNews::slot_released);
     }
     if (next.actions & kDefer) {
         peer.open_deferred = true;
@@ -195,8 +195,8 @@ void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer) {
     }
 }
 
-void want_connection(Peer& peer) {
-    if (peer.dead || peer.near.close_pending || peer.state != ConnectionState::closed) return;
+void consider_connection(Peer& peer) {
+    if (peer.dead || peer.shm_path.close_pending || peer.state != ConnectionState::closed) return;
     transport::Connector* const by = connector(peer);
     if (!by) return;
     if (peer.backoff > 0) {
@@ -214,18 +214,19 @@ void keep_connections() { replaces = false; }
 void consider_opening(Peer& peer) {
     if (!peer.gains || !has_earned(peer) || !connector(peer)) return;
     note_value(peer);
-    want_connection(peer);
+    consider_connection(peer);
 }
 
 void count_short_access(Peer& peer) {
-    if (!peer.can(transport::kStreams) || peer.state != ConnectionState::closed || !connector(peer)->speeds_up(1, 8)) return;
+    if (!peer.supports(transport::kStreams) || peer.state != ConnectionState::closed || !connector(peer)->speeds_up(1, 8))
+        return;
     ++peer.sent_since_check;
     consider_opening(peer);
 }
 
 void request_connection(Peer& peer) {
     peer.backoff = 0;
-    want_connection(peer);
+    consider_connection(peer);
 }
 
 void request_close(Peer& peer) {
@@ -257,7 +258,7 @@ void on_news(Peer& peer, transport::ConnectionEvent news) {
     apply(peer, news == transport::ConnectionEvent::broken ? PeerConnectionEvent::broken : PeerConnectionEvent::close);
 }
 
-bool try_close(Peer& peer) { return peer.controls.empty() && peer.near.try_close(); }
+bool try_close(Peer& peer) { return peer.controls.empty() && peer.shm_path.try_close(); }
 
 void on_peer_dead(Peer& peer) {
     peer.dead = true;

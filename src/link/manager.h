@@ -10,7 +10,7 @@ void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer = nullp
 /// Sends open, accept or refuse, with at most transport::Connector::kOffer bytes from the transport.
 void send_about_connection(Peer& peer, packet::PacketKind kind, const void* offer, uint32_t bytes);
 /// Asks for a connection, unless there was a refusal recently. A connection of less value may be closed for it.
-void want_connection(Peer& peer);
+void consider_connection(Peer& peer);
 
 void on_connection_packet(Peer& peer, const Packet& packet);
 /// Handles the transport's events of the connection.

@@ -32,13 +32,13 @@ STARLING_STATE Watcher failure_watcher = nullptr;
 Peer::Peer(Job& its_job, uint32_t its_rank)
     : job(its_job),
       rank(its_rank),
-      near(shared_memory(), {&its_job.segment(), its_rank}, this),
+      shm_path(shared_memory(), {&its_job.segment(), its_rank}, this),
       traffic(profile::open_traffic(its_job.address().id, its_rank)) {}
 
 Peer::~Peer() {
     if (base) base->by.detach(*base);
     pending_hook.unlink();
-    profile::let_go(traffic);
+    profile::close_traffic(traffic);
     std::free(why_dead);
 }
 
@@ -50,8 +50,8 @@ int start() {
     for (const auto kind : {packet::PacketKind::open, packet::PacketKind::accept, packet::PacketKind::refuse})
         register_handler(kind, on_connection_packet);
     register_handler(packet::PacketKind::farewell, on_farewell);
-    for (const packet::PacketKind kind : {packet::PacketKind::rail_gone, packet::PacketKind::wire_gone})
-        register_handler(kind, [](Peer& peer, const Packet& packet) { peer.base->take(packet); });
+    for (const packet::PacketKind kind : {packet::PacketKind::rail_lost, packet::PacketKind::wire_lost})
+        register_handler(kind, [](Peer& peer, const Packet& packet) { peer.base->handle(packet); });
     return me.job->segment().header().several_hosts ? open_network() : MPI_SUCCESS;
 }
 
@@ -59,11 +59,11 @@ void register_handler(packet::PacketKind kind, PacketHandler taker) { takers[sta
 
 void watch_failures(void (*watcher)()) { failure_watcher = watcher; }
 
-void tell_of_failures() {
+void report_failures() {
     if (failure_watcher) failure_watcher();
 }
 
-bool takes_packets(packet::PacketKind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
+bool accepts_packets(packet::PacketKind kind) { return takers[static_cast<size_t>(kind)] != nullptr; }
 
 void watch_ring(Peer& peer) { rings.push_back(&peer); }
 
@@ -100,7 +100,7 @@ void mark_pending(Peer& peer) {
 
 bool anything_pending() { return !pending->empty(); }
 
-bool anything_waits_for_room_here() {
+bool waits_for_local_room() {
     for (Peer* peer = pending->front(); peer; peer = pending->next(peer))
         if (peer->base->by.wait_fd() < 0) return true;
     return false;
@@ -122,7 +122,7 @@ bool flush_controls(Peer& peer) {
         if (!try_control(peer, peer.controls.front())) return false;
         peer.controls.pop_front();
     }
-    return !peer.near.close_pending || try_close(peer);
+    return !peer.shm_path.close_pending || try_close(peer);
 }
 
 uint64_t packets_sent() { return counters.messages_ring + counters.messages_inbox + counters.messages_udp; }
@@ -149,7 +149,7 @@ bool poll_rings() {
     bool any = false;
     for (size_t i = 0; i < rings.size(); ++i) {
         Peer& peer = *rings[i];
-        any |= peer.near.poll_ring(kBatch, [&peer](const Packet& packet) { dispatch(peer, packet); });
+        any |= peer.shm_path.poll_ring(kBatch, [&peer](const Packet& packet) { dispatch(peer, packet); });
     }
     return any;
 }
@@ -157,7 +157,7 @@ bool poll_rings() {
 bool poll_but_rings(bool busy) {
     using PollUrgency = transport::Transport::PollUrgency;
     bool any = poll_transports(busy ? PollUrgency::busy : PollUrgency::quiet);
-    if (anything_asked()) [[unlikely]]
+    if (has_pending_queries()) [[unlikely]]
         any |= poll_answers();
     if (!pending->empty()) [[unlikely]]
         any |= flush_pending();
@@ -168,7 +168,7 @@ bool has_rings() { return !rings.empty(); }
 
 bool rings_hold_something() {
     for (const Peer* peer : rings)
-        if (peer->near.in.front()) return true;
+        if (peer->shm_path.in.front()) return true;
     return false;
 }
 

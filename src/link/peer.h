@@ -42,14 +42,14 @@ struct Peer {
     Job& job;
     const uint32_t rank;
 
-    /// Base path, which exists from the start and is closed once the peer is dead. It is `near` if the peer is on this host.
+    /// Base path, which exists from the start and is closed once the peer is dead. It is `shm_path` if the peer is on this host.
     transport::Path* base = nullptr;
-    shm::ShmPath near;  ///< a member, so that a short message is written to its ring without a call
+    shm::ShmPath shm_path;  ///< a member, so that a short message is written to its ring without a call
 
-    bool can(transport::Capability what) const { return base->by.traits.can & what; }
+    bool supports(transport::Capability what) const { return base->by.traits.capabilities & what; }
 
-    uint64_t asked_at = 0;           ///< when the daemon was last asked whether the peer lives, ns
-    uint32_t looks = 0;              ///< RankCell::looks of the peer in the daemon's last reply; 0: not known
+    uint64_t queried_at = 0;         ///< when the daemon was last asked whether the peer lives, ns
+    uint32_t polls = 0;              ///< RankCell::polls of the peer in the daemon's last reply; 0: not known
     uint64_t bytes_since_check = 0;  ///< bytes of streamed messages since the last check; decides on connections
 
     ConnectionState state = ConnectionState::closed;
@@ -86,12 +86,12 @@ struct Peer {
     CopyPath copies;  ///< chooses the kind of stores for copies into the peer's region
 
     /// Messages that arrived out of order (over another path); owned by src/message.
-    void* early = nullptr;
+    void* out_of_order = nullptr;
 };
 
 /// Returns the longest payload that one packet to this peer can hold now.
 inline uint32_t payload_limit(const Peer& peer) {
-    if (peer.near.has_ring()) [[likely]]
+    if (peer.shm_path.has_ring()) [[likely]]
         return shm::kRingPayload;
     return peer.base->payload_limit();
 }
@@ -99,15 +99,15 @@ inline uint32_t payload_limit(const Peer& peer) {
 /// Reserves room for a packet of `bytes` (at most payload_limit). Returns false if there is none now. The caller fills the header (kind,
 /// and the fields of that kind) and the payload, then commits: a reserved slot must be committed.
 inline bool reserve(Peer& peer, uint32_t bytes, PacketSlot& slot) {
-    if (!peer.near.has_ring()) [[unlikely]]
+    if (!peer.shm_path.has_ring()) [[unlikely]]
         return peer.base->reserve(bytes, slot);
-    return peer.near.reserve_in_ring(bytes, slot);
+    return peer.shm_path.reserve_in_ring(bytes, slot);
 }
 
 inline void commit(Peer& peer, PacketSlot& slot, uint32_t bytes) {
     if (slot.path) [[unlikely]]
         return slot.path->commit(slot, bytes);
-    peer.near.commit_in_ring(bytes);
+    peer.shm_path.commit_in_ring(bytes);
 }
 
 /// Sends a small packet now, or as soon as there is room.
@@ -137,7 +137,7 @@ inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes)
 /// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
 /// no faster on a connection.
 inline void count_bytes(Peer& peer, uint64_t bytes) {
-    if (!peer.can(transport::kStreams)) return;
+    if (!peer.supports(transport::kStreams)) return;
     peer.bytes_since_check += bytes;
     if (peer.state == ConnectionState::closed) consider_opening(peer);
 }
@@ -155,7 +155,7 @@ void mark_pending(Peer& peer);
 /// Returns whether any peer has pending sends.
 bool anything_pending();
 /// Returns whether a pending send waits for room of which no doorbell will notify us: a receiver on this host frees room without ringing.
-bool anything_waits_for_room_here();
+bool waits_for_local_room();
 
 /// Visits the peers with pending sends; the visitor may remove what is pending.
 void each_pending(void (*visit)(Peer& peer));
@@ -170,21 +170,21 @@ struct MessageUpcalls {
     void (*forget_peer)(Peer& peer);  ///< called before a peer of a job that has ended is destroyed
 
     // Upcalls for data from streams, as in transport::Sink.
-    std::byte* (*target)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes);
-    void (*unpack)(Peer& peer, const transport::StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes);
-    void (*piece)(Peer& peer, const transport::StreamFragment& piece);
+    std::byte* (*target)(Peer& peer, const transport::StreamFragment& fragment, uint64_t done, uint64_t bytes);
+    void (*unpack)(Peer& peer, const transport::StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes);
+    void (*fragment)(Peer& peer, const transport::StreamFragment& fragment);
 };
 extern MessageUpcalls upcalls;
 
 /// Sets the one function that is called after processes or a whole job have failed and all their data was delivered. For waits other than
 /// messages', which then find these processes ended (has_ended).
 void watch_failures(void (*watcher)());
-void tell_of_failures();
+void report_failures();
 
 /// Sets the handler for packets of a kind that is not a message: one per kind, set at start. Packets without a handler are dropped.
 using PacketHandler = void (*)(Peer& peer, const Packet& packet);
 void register_handler(packet::PacketKind kind, PacketHandler taker);
-bool takes_packets(packet::PacketKind kind);
+bool accepts_packets(packet::PacketKind kind);
 
 /// Passes a packet that is not a message to the handler of its kind. For dispatch() only.
 void dispatch_rare(Peer& peer, const Packet& packet);

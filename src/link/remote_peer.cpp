@@ -38,7 +38,7 @@ const char* host_name(const Peer& peer) {
     return segment.host(segment.host_of(peer.rank)).name;
 }
 
-void ask_after(Peer& peer) { remotes.push_back(&peer); }
+void watch_liveness(Peer& peer) { remotes.push_back(&peer); }
 
 void stop_asking_after(Peer& peer) { std::erase(remotes, &peer); }
 
@@ -47,7 +47,7 @@ void fail_peer(Peer& peer) {
     peer.why_dead = strndup(failure_text().data(), failure_text().size());
     on_peer_dead(peer);
     upcalls.peer_failed(peer);
-    tell_of_failures();
+    report_failures();
 }
 
 int why_dead(const Peer& peer, int rank) {
@@ -71,17 +71,17 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     }
     if (error) return;  // the daemon is asked again if the peer stays silent
     // The peer lives and may be computing; or it has finalized, and may start MPI again as long as it runs.
-    const bool has_looked = looks != 0 && peer.looks != 0 && looks != peer.looks;
-    peer.looks = looks;
-    peer.base->confirm_alive(has_looked);
+    const bool has_polled = looks != 0 && peer.polls != 0 && looks != peer.polls;
+    peer.polls = looks;
+    peer.base->confirm_alive(has_polled);
 }
 
-void ask_after_silent_peers(uint64_t patience_ns) {
+void query_silent_peers(uint64_t patience_ns) {
     const uint64_t now = now_ns();
     for (Peer* peer : remotes) {
         const uint64_t since = peer->base->silent_since();
-        if (since == 0 || now - since <= patience_ns || now - peer->asked_at < std::min(patience_ns, kAskAgainNs)) continue;
-        peer->asked_at = now;
+        if (since == 0 || now - since <= patience_ns || now - peer->queried_at < std::min(patience_ns, kAskAgainNs)) continue;
+        peer->queried_at = now;
         locate(peer->job, peer->rank);
     }
 }
@@ -95,11 +95,11 @@ bool has_finalized(const Peer& peer) {
 bool all_acknowledged() {
     bool all = true;
     for (const Peer* peer : remotes) all = all && (peer->base->idle() || has_finalized(*peer));
-    if (!all) ask_after_silent_peers(kFinalPatienceNs);
+    if (!all) query_silent_peers(kFinalPatienceNs);
     return all;
 }
 
-void say_farewell() {
+void notify_finalized() {
     for (Peer* peer : remotes)
         if (!has_finalized(*peer)) send_control(*peer, packet::PacketKind::farewell, nullptr, 0);
     flush_transports();

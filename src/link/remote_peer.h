@@ -8,7 +8,7 @@
 namespace starling::link {
 
 /// Registers the peer: while it lives, the daemon is asked about it whenever it is silent.
-void ask_after(Peer& peer);
+void watch_liveness(Peer& peer);
 void stop_asking_after(Peer& peer);
 
 /// Returns the name of the peer's host; the peer must be on another host.
@@ -24,7 +24,7 @@ int why_dead(const Peer& peer, int rank);
 void on_located(Peer& peer, int error, uint32_t looks);
 
 /// Asks the daemon about peers that owe an acknowledgement and from which nothing has arrived for `patience_ns`.
-void ask_after_silent_peers(uint64_t patience_ns);
+void query_silent_peers(uint64_t patience_ns);
 
 /// Returns whether the peer will not receive anything any more: it has called MPI_Finalize, or has ended.
 bool has_finalized(const Peer& peer);
@@ -35,7 +35,7 @@ bool all_acknowledged();
 
 /// Notifies the peers on other hosts, in MPI_Finalize when all is acknowledged, so that they need not ask the daemon about this process.
 /// Does not wait for answers; a peer that misses the notice asks.
-void say_farewell();
+void notify_finalized();
 void on_farewell(Peer& peer, const Packet& packet);
 
 }  // namespace starling::link

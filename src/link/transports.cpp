@@ -26,7 +26,7 @@ class Above final : public transport::Sink {
     const job::JobSegment* find_segment(job::JobId id) override;
     void failed(void* user) override {
         const Peer& peer = peer_of(user);
-        tell_given_up(peer.job, peer.rank);
+        notify_abandoned(peer.job, peer.rank);
         fail_peer(peer_of(user));
     }
     void wake() override {
@@ -40,33 +40,35 @@ class Above final : public transport::Sink {
         if (kind == packet::PacketKind::accept) return send_about_connection(peer_of(user), kind, payload, bytes);
         send_control(peer_of(user), kind, payload, bytes);
     }
-    std::byte* target(void* user, const transport::StreamFragment& piece, uint64_t done, uint64_t bytes) override {
-        return upcalls.target(peer_of(user), piece, done, bytes);
+    std::byte* target(void* user, const transport::StreamFragment& fragment, uint64_t done, uint64_t bytes) override {
+        return upcalls.target(peer_of(user), fragment, done, bytes);
     }
-    void unpack(void* user, const transport::StreamFragment& piece, uint64_t done, const std::byte* data,
+    void unpack(void* user, const transport::StreamFragment& fragment, uint64_t done, const std::byte* data,
                 uint64_t bytes) override {
-        upcalls.unpack(peer_of(user), piece, done, data, bytes);
+        upcalls.unpack(peer_of(user), fragment, done, data, bytes);
     }
-    void piece(void* user, const transport::StreamFragment& piece) override { upcalls.piece(peer_of(user), piece); }
+    void on_fragment(void* user, const transport::StreamFragment& fragment) override {
+        upcalls.fragment(peer_of(user), fragment);
+    }
 
   private:
-    bool may_ask();
-    uint64_t asked_at_ = 0;  ///< ns; when the daemon was last asked about an unknown job
-    bool told_unmapped_ = false;
+    bool may_query();
+    uint64_t queried_at_ = 0;  ///< ns; when the daemon was last asked about an unknown job
+    bool reported_unmapped_ = false;
 };
 
 /// Limits requests to the daemon: a packet from an unknown job is found again at every poll.
-bool Above::may_ask() {
+bool Above::may_query() {
     const uint64_t now = now_ns();
-    if (now - asked_at_ <= 1'000'000) return false;
-    asked_at_ = now;
+    if (now - queried_at_ <= 1'000'000) return false;
+    queried_at_ = now;
     return true;
 }
 
 const job::JobSegment* Above::find_segment(job::JobId id) {
     Job* const job = job_with_id(id);
     if (job && job->mapped()) return &job->segment();
-    if (may_ask()) resolve_later(id);
+    if (may_query()) start_resolving(id);
     return nullptr;
 }
 
@@ -74,7 +76,7 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
     Job* job = job_with_id(caller.job.id);
     const bool knows_segment = caller.job.owner_pid != 0;
     if (!knows_segment && (!job || !job->mapped())) {
-        if (may_ask()) resolve_later(caller.job.id);
+        if (may_query()) start_resolving(caller.job.id);
         later = true;
         return nullptr;
     }
@@ -82,14 +84,14 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
     if (!knows_segment && (job->dead() || caller.rank >= job->segment().header().size)) return nullptr;
     Peer* const peer = job->peer(caller.rank);
     later = !job->mapped() && !job->dead();
-    if (later && !told_unmapped_) {
+    if (later && !reported_unmapped_) {
         // Mapping failed for lack of a descriptor or of address space, which may be temporary. The user must see why the packet is not
         // delivered.
         std::fprintf(stderr,
                      "starling: rank %u: %.*s. The message of a process of that job, and all messages after it, wait in the "
                      "inbox until the job can be mapped\n",
                      self().rank, static_cast<int>(failure_text().size()), failure_text().data());
-        told_unmapped_ = true;
+        reported_unmapped_ = true;
     }
     if (later) clear_failure();
     return peer ? peer->base : nullptr;
@@ -142,13 +144,13 @@ int attach(Peer& peer) {
     for (transport::Transport* transport : *transports) {
         if (!transport->reaches(process)) continue;
         if (transport == &transports->memory)
-            peer.base = &peer.near;
+            peer.base = &peer.shm_path;
         else if (const int error = transport->attach(process, &peer, peer.base))
             return error;
         if (peer.dead)
             peer.base->close();
         else if (!transports->memory.reaches(process))
-            ask_after(peer);
+            watch_liveness(peer);
         return MPI_SUCCESS;
     }
     return fail(MPI_ERR_INTERN, "no transport reaches rank %u", peer.rank);
@@ -204,7 +206,7 @@ void flush_transports() {
     for (transport::Transport* transport : *transports) transport->flush();
 }
 
-void hasten_transports() {
+void request_all_acks() {
     for (transport::Transport* transport : *transports) transport->request_acks();
 }
 

@@ -44,6 +44,6 @@ void publish_state(bool finalized);
 /// Sends everything that was held back: this process will not poll for a long time, or never again.
 void flush_transports();
 /// Requests acknowledgements and sends everything that was held back: this process waits only for its data to be acknowledged.
-void hasten_transports();
+void request_all_acks();
 
 }  // namespace starling::link

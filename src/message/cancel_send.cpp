@@ -59,7 +59,7 @@ void replace(SendRequest& request, SendRequest& by) {
 
 std::atomic<uint32_t>& shared_count() {
     const link::Process& me = link::self();
-    return link::SegmentRegion(me.job->segment().region(me.rank)).presence().let_go;
+    return link::SegmentRegion(me.job->segment().region(me.rank)).presence().abandoned_sends;
 }
 
 bool is_to_self(const SendRequest& request) {
@@ -68,7 +68,7 @@ bool is_to_self(const SendRequest& request) {
 }
 
 /// Returns the unexpected message of a send to this process itself, if it was neither received nor probed; otherwise null.
-Unexpected* kept_here(const SendRequest& request) {
+Unexpected* find_unexpected_here(const SendRequest& request) {
     MatchContext* channel = directory.find(request.context);
     if (!channel || request.stage != SendRequest::Stage::offered || request.moved > 0) return nullptr;
     auto& kept = channel->queues().arrival;
@@ -77,13 +77,13 @@ Unexpected* kept_here(const SendRequest& request) {
     return nullptr;
 }
 
-bool is_settled(const SendRequest& request) { return request.done || request.was_asked_for() || kept_here(request); }
+bool is_settled(const SendRequest& request) { return request.done || request.has_cts() || find_unexpected_here(request); }
 
-bool take_back(SendRequest& request) {
+bool withdraw(SendRequest& request) {
     if (!is_to_self(request)) return false;
-    Unexpected* const message = kept_here(request);
+    Unexpected* const message = find_unexpected_here(request);
     if (!message) return false;
-    MatchQueues::take(*message);
+    MatchQueues::remove(*message);
     unexpected_pool.destroy(message);
     request.outcome.cancelled = true;
     rendezvous::finish(request, MPI_SUCCESS);
@@ -103,11 +103,11 @@ bool withdraw_envelope(SendRequest& request) {
 
 /// Cancels a synchronous send to another process that has no CTS. Returns true if the request is done.
 bool cancel_synchronous(SendRequest& request) {
-    if (request.stage == SendRequest::Stage::envelope && request.peer->can(transport::kSharesMemory))
+    if (request.stage == SendRequest::Stage::envelope && request.peer->supports(transport::kSharesMemory))
         return withdraw_envelope(request);
-    if (!request.has_verdict) return ask_back(request), false;
-    if (!cancel_verdict(request)) return let_go_at_once(request), true;  // too late: the message was matched
-    tell_receiver(request);
+    if (!request.has_verdict) return request_cancel(request), false;
+    if (!cancel_verdict(request)) return complete_with_copy(request), true;  // too late: the message was matched
+    notify_receiver(request);
     request.outcome.cancelled = true;
     rendezvous::finish(request, MPI_SUCCESS);
     return true;
@@ -115,8 +115,8 @@ bool cancel_synchronous(SendRequest& request) {
 
 }  // namespace
 
-void let_go_at_once(SendRequest& request) {
-    if (request.stage != SendRequest::Stage::eager) rdma_read::take_back(request, true);
+void complete_with_copy(SendRequest& request) {
+    if (request.stage != SendRequest::Stage::eager) rdma_read::deregister(request, true);
     std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
     datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
     replace(request, *copy.release());
@@ -131,12 +131,12 @@ void let_go_at_once(SendRequest& request) {
 bool abandon(SendRequest& request) {
     // A message to this process itself arrives during these polls, unless MPI_Mprobe has taken it and holds it.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
-    if (request.done || request.was_asked_for()) return false;
+    if (request.done || request.has_cts()) return false;
     if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);
-    if (!take_back(request)) let_go_at_once(request);
+    if (!withdraw(request)) complete_with_copy(request);
     return true;
 }
 
-uint32_t sends_let_go() { return shared_count().load(std::memory_order_relaxed); }
+uint32_t abandoned_sends() { return shared_count().load(std::memory_order_relaxed); }
 
 }  // namespace starling::message

@@ -50,7 +50,7 @@ void ContextTable::grow() {
         if (channel) put(*channel);
 }
 
-MatchContext* ContextTable::look_up(uint64_t context) {
+MatchContext* ContextTable::lookup(uint64_t context) {
     if (slots_.empty()) return nullptr;
     for (size_t i = hash(context); slots_[i]; i = next(i))
         if (slots_[i]->context() == context) return last_ = slots_[i];
@@ -66,7 +66,7 @@ MatchContext::MatchContext(uint64_t context, const Roster& roster, int my_rank)
 MatchContext::~MatchContext() {
     directory.remove(*this);
     while (Unexpected* message = queues_->arrival.front()) {
-        MatchQueues::take(*message);
+        MatchQueues::remove(*message);
         throw_away(*message);
     }
 }
@@ -80,7 +80,7 @@ link::Peer* MatchContext::find_peer(int rank) {
     return peers_[rank];
 }
 
-void MatchContext::connect_known_peers() {
+void MatchContext::connect_recent_peers() {
     if (!peers_) return;
     for (int rank = 0; rank < roster_.size(); ++rank)
         if (peers_[rank]) link::request_connection(*peers_[rank]);

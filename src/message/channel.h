@@ -49,7 +49,7 @@ class MatchContext {
     /// Whether a peer gets a connection at its first message instead of after some traffic; null: no. Not owned.
     const bool* connect_hint = nullptr;
     /// Requests connections to all peers known so far, for a connect_hint that is set after the first messages.
-    void connect_known_peers();
+    void connect_recent_peers();
 
   private:
     link::Peer* find_peer(int rank);

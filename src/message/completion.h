@@ -13,7 +13,7 @@ inline void finish(SendOrReceive& request, int error) {
     if (request.retained) datatype::release(*request.type);
     request.retained = false;
     if (error && error != request.outcome.error) [[unlikely]]
-        keep_failure(request);  // only for an error that is detected here; other errors' texts were kept when they occurred
+        save_failure(request);  // only for an error that is detected here; other errors' texts were kept when they occurred
     request.outcome.error = error;
     request.complete();
 }

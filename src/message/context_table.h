@@ -19,7 +19,7 @@ class ContextTable {
     MatchContext* find(uint64_t context) {
         if (last_ && last_->context() == context) [[likely]]
             return last_;
-        return look_up(context);
+        return lookup(context);
     }
     /// Visits all match contexts; the visitor must not create or destroy any.
     template <class F>
@@ -30,7 +30,7 @@ class ContextTable {
 
   private:
     size_t hash(uint64_t context) const { return (context * 0x9e3779b97f4a7c15u >> 32) & (slots_.size() - 1); }
-    MatchContext* look_up(uint64_t context);
+    MatchContext* lookup(uint64_t context);
     void put(MatchContext& channel);
     void grow();
     size_t next(size_t i) const { return (i + 1) & (slots_.size() - 1); }

@@ -22,7 +22,7 @@
 namespace starling::message {
 
 struct ErrorMarker {
-    char says[12] = {'\x93', 's', 't', 'a', 'r', '\x1b', 'f', 'a', 'i', 'l', 'e', 'd'};
+    char magic[12] = {'\x93', 's', 't', 'a', 'r', '\x1b', 'f', 'a', 'i', 'l', 'e', 'd'};
     int32_t error_class = MPI_ERR_OTHER;
     char more[4] = {};
 
@@ -30,14 +30,14 @@ struct ErrorMarker {
     static constexpr uint64_t kMost = kBytes + 1;
 
     /// Returns whether a marker can be sent eagerly, so that the sender need not wait for a CTS.
-    static bool can_go() { return live(config().eager_limit) >= kMost; }
+    static bool is_sendable() { return live(config().eager_limit) >= kMost; }
     /// Returns the marker's length in place of `expected` bytes of data.
     static constexpr uint64_t length(uint64_t expected) { return expected == kBytes ? kMost : kBytes; }
 
     /// Returns the error class that a message carries; MPI_SUCCESS if the message is not an error marker.
     [[gnu::cold]] static int read(const void* message, uint64_t bytes) {
         if (bytes != kBytes && bytes != kMost) return MPI_SUCCESS;
-        if (std::memcmp(message, of(MPI_ERR_OTHER).says, sizeof says) != 0) return MPI_SUCCESS;
+        if (std::memcmp(message, of(MPI_ERR_OTHER).magic, sizeof magic) != 0) return MPI_SUCCESS;
         int32_t said;
         std::memcpy(&said, static_cast<const std::byte*>(message) + offsetof(ErrorMarker, error_class), sizeof said);
         return said > MPI_SUCCESS && said < kClasses ? said : MPI_ERR_OTHER;

@@ -54,7 +54,7 @@ struct MatchQueues {
     /// cancelled it.
     Unexpected* find(int source, int tag);
     void add(Unexpected& message);
-    static void take(Unexpected& message) {
+    static void remove(Unexpected& message) {
         message.bucket_hook.unlink();
         message.arrival_hook.unlink();
     }

@@ -24,13 +24,13 @@ uint64_t their_key(uint32_t sequence) {
 /// Returns whether a match-or-cancel word decides. An RTS from another host has no word in this host's memory. After the sender's death its
 /// cancelled messages fail like its others.
 bool has_word(const link::Peer& peer, const Rts& offer) {
-    return offer.has_verdict && peer.can(transport::kSharesMemory) && !peer.dead;
+    return offer.has_verdict && peer.supports(transport::kSharesMemory) && !peer.dead;
 }
 
 }  // namespace
 
 void open_verdict(SendRequest& request) {
-    if (request.waits || !request.peer->can(transport::kSharesMemory)) return;
+    if (request.waits || !request.peer->supports(transport::kSharesMemory)) return;
     request.has_verdict = link::open_verdict(own_word(request), own_key(request));
 }
 
@@ -46,11 +46,13 @@ void close_verdict(SendRequest& request) {
 }
 
 bool match_verdict(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
-    return !has_word(peer, offer) || link::match_verdict(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
+    return !has_word(peer, offer) ||
+           link::match_verdict(peer.shm_path.region.verdicts().word(offer.serial), their_key(sequence));
 }
 
 bool was_cancelled(const link::Peer& peer, const Rts& offer, uint32_t sequence) {
-    return has_word(peer, offer) && link::was_cancelled(peer.near.region.verdicts().word(offer.serial), their_key(sequence));
+    return has_word(peer, offer) &&
+           link::was_cancelled(peer.shm_path.region.verdicts().word(offer.serial), their_key(sequence));
 }
 
 }  // namespace starling::message

@@ -17,18 +17,18 @@ struct Unsent {
     bool eager;        ///< short enough to be sent without a CTS
 };
 
-/// Implementations of send_at_once(): send_short() for mode `standard`, must_ask_first() for mode `synchronous`, which needs an RTS and
+/// Implementations of send_at_once(): send_short() for mode `standard`, must_send_rts() for mode `synchronous`, which needs an RTS and
 /// never sends at once.
 bool send_short(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type, int destination,
                 int tag, Unsent& unsent);
-Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination);
+Unsent must_send_rts(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination);
 /// Sends a message that is short, if the path has room and no earlier message is queued. Returns false if nothing was sent; start_unsent()
 /// then starts the send.
 inline bool send_at_once(MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                          int destination, int tag, SendMode mode, Unsent& unsent) {
     if (mode == SendMode::standard) [[likely]]
         return send_short(channel, buffer, count, type, destination, tag, unsent);
-    unsent = must_ask_first(channel, count, type, destination);
+    unsent = must_send_rts(channel, count, type, destination);
     return false;
 }
 /// Starts a send that send_at_once() refused, with the arguments of that call. `request` is new.
@@ -54,7 +54,7 @@ void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* b
                            const datatype::Datatype& type);
 
 /// Returns whether `source` can send no more messages because its job has ended; for MPI_ANY_SOURCE, whether that holds for any rank.
-bool sender_gone(MatchContext& channel, int source);
+bool sender_ended(MatchContext& channel, int source);
 
 /// Cancels a posted receive. Returns true if it was still unmatched; it is then done, with outcome.cancelled.
 bool cancel_receive(ReceiveRequest& request);
@@ -64,7 +64,7 @@ bool cancel_receive(ReceiveRequest& request);
 /// A synchronous send to a process on this host is cancelled unless it was matched (match_or_cancel.h). A synchronous send to another host
 /// stays open until its receiver has answered whether it was matched (remote_cancel.h). Any other send, and one that was matched, is
 /// abandoned: it completes at once, as if it had been buffered, and a copy of its data is sent in its place. A receiver that was reading
-/// the sender's memory detects this afterwards and asks for the copy (Rts::let_go).
+/// the sender's memory detects this afterwards and asks for the copy (Rts::abandoned_sends).
 ///
 /// Throws std::bad_alloc if there is no memory for the copy; the send is then unchanged.
 bool abandon(SendRequest& request);

@@ -49,7 +49,7 @@ struct Envelope {
     bool rendezvous;
     uint32_t bytes;  ///< length of the payload
     const std::byte* payload;
-    bool was_early = false;
+    bool was_out_of_order = false;
 };
 
 Rts offer_in(const Envelope& envelope) {
@@ -68,15 +68,15 @@ struct OutOfOrderPackets {
     std::map<uint32_t, SavedPacket> packets;
 };
 
-[[gnu::noinline]] void take_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Rts& offer,
-                                       bool at_once = false) {
+[[gnu::noinline]] void receive_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Rts& offer,
+                                          bool at_once = false) {
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
     request.outcome.error = MPI_SUCCESS;
     if (offer.bytes > request.capacity) [[unlikely]] {
         request.outcome.error = truncated(request, offer.bytes);
-        keep_failure(request);
+        save_failure(request);
     }
     // The transfer may outlast this call, so hold a reference of the type.
     if (!request.retained) {
@@ -95,11 +95,11 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     request->type = &datatype::predefined(MPI_BYTE);
     request->operations = &kDismissal;
     request->orphaned = true;
-    take_rendezvous(*request, peer, source, tag, offer);
+    receive_rendezvous(*request, peer, source, tag, offer);
 }
 
 /// Stores a message for which no receive is posted. If std::bad_alloc is thrown, nothing has changed.
-[[gnu::noinline]] void keep(MatchContext* channel, const Envelope& envelope) {
+[[gnu::noinline]] void store(MatchContext* channel, const Envelope& envelope) {
     const Rts offer = envelope.rendezvous ? offer_in(envelope) : Rts{};
     const uint32_t sequence = envelope.peer.next_receive;
     if (envelope.rendezvous && was_cancelled(envelope.peer, offer, sequence)) return;
@@ -137,7 +137,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     ReceiveRequest* request = channel ? channel->queues().find_posted(envelope.source, envelope.tag) : nullptr;
     if (!request) {
         const Envelope in_memory = envelope;  // a copy, so that the original can stay in registers
-        return keep(channel, in_memory);
+        return store(channel, in_memory);
     }
     if (!envelope.rendezvous) [[likely]] {
         request->hook.unlink();
@@ -146,20 +146,20 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     const Rts offer = offer_in(envelope);
     if (offer.has_verdict && !match_verdict(envelope.peer, offer, envelope.peer.next_receive)) return;
     request->hook.unlink();
-    take_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_early);
+    receive_rendezvous(*request, envelope.peer, envelope.source, envelope.tag, offer, !envelope.was_out_of_order);
 }
 
-[[gnu::noinline]] void keep_early(link::Peer& peer, const link::Packet& packet) {
+[[gnu::noinline]] void store_early(link::Peer& peer, const link::Packet& packet) {
     const packet::Header& h = packet.header;
-    if (!peer.early) peer.early = new OutOfOrderPackets;
-    static_cast<OutOfOrderPackets*>(peer.early)
+    if (!peer.out_of_order) peer.out_of_order = new OutOfOrderPackets;
+    static_cast<OutOfOrderPackets*>(peer.out_of_order)
         ->packets.try_emplace(h.message.sequence, OutOfOrderPackets::SavedPacket{h.message,
                                                                                  h.kind == packet::PacketKind::rendezvous,
                                                                                  {packet.payload, packet.payload + h.bytes}});
 }
 
-[[gnu::noinline]] void match_early(link::Peer& peer) {
-    auto& packets = static_cast<OutOfOrderPackets*>(peer.early)->packets;
+[[gnu::noinline]] void match_out_of_order(link::Peer& peer) {
+    auto& packets = static_cast<OutOfOrderPackets*>(peer.out_of_order)->packets;
     for (auto it = packets.find(peer.next_receive); it != packets.end(); it = packets.find(peer.next_receive)) {
         const OutOfOrderPackets::SavedPacket& kept = it->second;
         match({peer, kept.says.context, kept.says.source, kept.says.tag, kept.rendezvous,
@@ -168,8 +168,8 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
         packets.erase(it);
     }
     if (packets.empty()) {
-        delete static_cast<OutOfOrderPackets*>(peer.early);
-        peer.early = nullptr;
+        delete static_cast<OutOfOrderPackets*>(peer.out_of_order);
+        peer.out_of_order = nullptr;
     }
 }
 
@@ -197,12 +197,12 @@ void deliver(link::Peer& peer, link::Packet packet) {
     if (h.kind != packet::PacketKind::eager && h.kind != packet::PacketKind::rendezvous) return deliver_control(peer, packet);
     if (h.kind == packet::PacketKind::rendezvous && !note_offer(peer, packet)) return;
     if (h.message.sequence != peer.next_receive) [[unlikely]]
-        return keep_early(peer, packet);
+        return store_early(peer, packet);
     match({peer, h.message.context, h.message.source, h.message.tag, h.kind == packet::PacketKind::rendezvous, h.bytes,
            packet.payload});
     ++peer.next_receive;  // only after the match: if memory runs out, the packet is delivered again
-    if (peer.early) [[unlikely]]
-        match_early(peer);
+    if (peer.out_of_order) [[unlikely]]
+        match_out_of_order(peer);
 }
 
 void deliver_control(link::Peer& peer, const link::Packet& packet) {
@@ -221,8 +221,8 @@ void deliver_control(link::Peer& peer, const link::Packet& packet) {
             ShareCopy share;
             return read(packet, share) ? both_sided::on_share(peer, share) : void();
         }
-        case packet::PacketKind::piece:
-            return incoming::on_piece(peer, packet);
+        case packet::PacketKind::fragment:
+            return incoming::on_fragment(peer, packet);
         default:
             return;  // a later version's packet kind; no request of this version waits for one
     }
@@ -240,25 +240,25 @@ void start() {
                            [&job](const Unexpected* message) { return &message->peer->job == &job; });
     };
     link::upcalls.forget_peer = [](link::Peer& peer) {
-        delete static_cast<OutOfOrderPackets*>(peer.early);
-        peer.early = nullptr;
+        delete static_cast<OutOfOrderPackets*>(peer.out_of_order);
+        peer.out_of_order = nullptr;
     };
     stream::listen();
     listen_for_cancels();
-    progress::teller_upcalls.messages = tell_messages;
+    progress::teller_upcalls.messages = report_messages;
 }
 
 namespace {
-bool is_gone(const link::Process& process) {
+bool has_terminated(const link::Process& process) {
     if (process.job->dead()) return true;
-    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    const link::Peer* peer = process.job->find_peer(process.rank);
     return peer && peer->dead;
 }
 
 int sender_has_ended(MatchContext& channel, int source) {
     if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
     const link::Process& process = channel.roster().at(source);
-    if (const link::Peer* peer = process.job->peer_if_met(process.rank)) return link::why_dead(*peer, source);
+    if (const link::Peer* peer = process.job->find_peer(process.rank)) return link::why_dead(*peer, source);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended, with its whole job", source);
 }
 
@@ -279,7 +279,7 @@ void throw_away(Unexpected& message) {
 }
 
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) {
-    if (static_cast<int32_t>(sequence - peer.next_receive) >= 0) return Withdrawn::has_not_come;
+    if (static_cast<int32_t>(sequence - peer.next_receive) >= 0) return Withdrawn::not_arrived;
     const auto is_meant = [&](const Unexpected& message) {
         return message.rendezvous && message.peer == &peer && message.context == context && message.sequence == sequence;
     };
@@ -287,14 +287,14 @@ Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) 
         auto& kept = channel->queues().arrival;
         Unexpected* message = kept.front();
         while (message && !is_meant(*message)) message = kept.next(message);
-        if (!message) return Withdrawn::was_taken;
-        MatchQueues::take(*message);
+        if (!message) return Withdrawn::already_matched;
+        MatchQueues::remove(*message);
         unexpected_pool.destroy(message);
         return Withdrawn::yes;
     }
     const auto found =
         std::find_if(orphans.begin(), orphans.end(), [&](const Unexpected* message) { return is_meant(*message); });
-    if (found == orphans.end()) return Withdrawn::was_taken;
+    if (found == orphans.end()) return Withdrawn::already_matched;
     unexpected_pool.destroy(*found);
     orphans.erase(found);
     return Withdrawn::yes;
@@ -303,7 +303,7 @@ Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence) 
 void orphan_messages(MatchContext& channel) {
     MatchQueues& queues = channel.queues();
     while (Unexpected* message = queues.arrival.front()) {
-        MatchQueues::take(*message);
+        MatchQueues::remove(*message);
         message->channel = nullptr;
         orphans.push_back(message);
     }
@@ -323,21 +323,21 @@ int why_member_failed(MatchContext& channel) {
 namespace {
 
 bool is_in_vain(const ReceiveRequest& request) {
-    return sender_gone(*request.channel, request.source) || (request.of_all && failed_member(*request.channel) >= 0);
+    return sender_ended(*request.channel, request.source) || (request.of_all && failed_member(*request.channel) >= 0);
 }
 
 int why_in_vain(const ReceiveRequest& request) {
-    if (sender_gone(*request.channel, request.source)) return sender_has_ended(*request.channel, request.source);
+    if (sender_ended(*request.channel, request.source)) return sender_has_ended(*request.channel, request.source);
     return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed: member %d has ended", failed_member(*request.channel));
 }
 
 }  // namespace
 
-bool sender_gone(MatchContext& channel, int source) {
+bool sender_ended(MatchContext& channel, int source) {
     if (!anyone_failed) return false;
-    if (source != MPI_ANY_SOURCE) return is_gone(channel.roster().at(source));
+    if (source != MPI_ANY_SOURCE) return has_terminated(channel.roster().at(source));
     for (int r = 0; r < channel.roster().size(); ++r)
-        if (is_gone(channel.roster().at(r))) return true;
+        if (has_terminated(channel.roster().at(r))) return true;
     return false;
 }
 
@@ -357,7 +357,7 @@ Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMod
         const bool is_there = look == ProbeMode::to_take ? match_verdict(*message->peer, message->offer, message->sequence)
                                                          : !was_cancelled(*message->peer, message->offer, message->sequence);
         if (is_there) break;
-        MatchQueues::take(*message);
+        MatchQueues::remove(*message);
         unexpected_pool.destroy(message);
     }
     return message;
@@ -365,7 +365,7 @@ Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMod
 
 void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     if (message.rendezvous)
-        take_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
+        receive_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
     else
         eager::take(request, message.source, message.tag, message.payload(), message.bytes);
     unexpected_pool.destroy(&message);
@@ -390,7 +390,7 @@ void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer,
     request.tag = tag;
     MatchQueues& queues = channel.queues();
     if (Unexpected* message = find_unexpected(channel, source, tag, ProbeMode::to_take)) {
-        MatchQueues::take(*message);
+        MatchQueues::remove(*message);
         return receive_unexpected(request, *message);
     }
     if (anyone_failed && is_in_vain(request)) [[unlikely]]
@@ -436,9 +436,9 @@ void fail_receives() {
     }
 }
 
-void fail_gone(const Gone& gone) {
+void fail_ended(const Gone& gone) {
     anyone_failed = true;
-    progress::add_poller(give_up_sends_to_finalized);
+    progress::add_poller(abandon_sends_to_finalized);
     fail_sends(gone);
     fail_fetches(gone);
     fail_receives();
@@ -446,8 +446,8 @@ void fail_gone(const Gone& gone) {
 
 }  // namespace
 
-void fail_job(link::Job& job) { fail_gone({job}); }
+void fail_job(link::Job& job) { fail_ended({job}); }
 
-void fail_peer(link::Peer& peer) { fail_gone({peer.job, &peer}); }
+void fail_peer(link::Peer& peer) { fail_ended({peer.job, &peer}); }
 
 }  // namespace starling::message

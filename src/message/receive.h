@@ -20,7 +20,7 @@ void orphan_messages(MatchContext& channel);
 void throw_away(Unexpected& message);
 
 /// Removes an RTS with this sequence number from its queue, unless a receive or a matched probe has taken it.
-enum class Withdrawn : uint32_t { yes, was_taken, has_not_come };
+enum class Withdrawn : uint32_t { yes, already_matched, not_arrived };
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
 
 /// Returns a rank of the match context that has failed, as far as this process knows; -1: none.

@@ -10,7 +10,7 @@ namespace starling::message {
 
 namespace {
 
-enum class CancelStep : uint32_t { ask, withdrawn, was_taken, has_not_come, drop };
+enum class CancelStep : uint32_t { ask, withdrawn, already_matched, not_arrived, drop };
 
 /// Payload of a `cancel` packet. The sequence number distinguishes the message from earlier ones with the same request id.
 struct Cancel {
@@ -22,7 +22,7 @@ struct Cancel {
 };
 static_assert(sizeof(Cancel) == 24 && sizeof(Cancel) <= link::PendingControl::kMost);
 
-void tell(link::Peer& peer, const Cancel& cancel) {
+void send_cancel(link::Peer& peer, const Cancel& cancel) {
     link::send_control(peer, packet::PacketKind::cancel, &cancel, sizeof cancel);
 }
 
@@ -30,19 +30,19 @@ CancelStep answer_to(const link::Peer& peer, const Cancel& asked) {
     switch (withdraw(peer, asked.context, asked.sequence)) {
         case Withdrawn::yes:
             return CancelStep::withdrawn;
-        case Withdrawn::has_not_come:
-            return CancelStep::has_not_come;
-        case Withdrawn::was_taken:
+        case Withdrawn::not_arrived:
+            return CancelStep::not_arrived;
+        case Withdrawn::already_matched:
             break;
     }
-    return CancelStep::was_taken;
+    return CancelStep::already_matched;
 }
 
 void on_answer(link::Peer& peer, const Cancel& answer) {
     SendRequest* const request = rendezvous::find(peer, answer.serial);
     if (!request || !request->cancelling || request->sequence != answer.sequence) return;
-    if (answer.what == CancelStep::has_not_come)
-        return ask_receiver(*request);  // ask again: the first request overtook the RTS on another path
+    if (answer.what == CancelStep::not_arrived)
+        return query_receiver(*request);  // ask again: the first request overtook the RTS on another path
     request->cancelling = false;
     if (answer.what != CancelStep::withdrawn) return;
     request->outcome.cancelled = true;
@@ -56,23 +56,23 @@ void on_cancel(link::Peer& peer, const link::Packet& packet) {
     if (cancel.what == CancelStep::drop) return static_cast<void>(withdraw(peer, cancel.context, cancel.sequence));
     if (cancel.what != CancelStep::ask) return on_answer(peer, cancel);
     cancel.what = answer_to(peer, cancel);
-    tell(peer, cancel);
+    send_cancel(peer, cancel);
 }
 
 }  // namespace
 
-void ask_back(SendRequest& request) {
+void request_cancel(SendRequest& request) {
     if (request.cancelling) return;
     request.cancelling = true;
-    if (request.stage == SendRequest::Stage::offered) ask_receiver(request);
+    if (request.stage == SendRequest::Stage::offered) query_receiver(request);
 }
 
-void tell_receiver(const SendRequest& request) {
-    tell(*request.peer, {request.context, request.sequence, request.serial, CancelStep::drop});
+void notify_receiver(const SendRequest& request) {
+    send_cancel(*request.peer, {request.context, request.sequence, request.serial, CancelStep::drop});
 }
 
-void ask_receiver(const SendRequest& request) {
-    tell(*request.peer, {request.context, request.sequence, request.serial, CancelStep::ask});
+void query_receiver(const SendRequest& request) {
+    send_cancel(*request.peer, {request.context, request.sequence, request.serial, CancelStep::ask});
 }
 
 void listen_for_cancels() { link::register_handler(packet::PacketKind::cancel, on_cancel); }

@@ -8,11 +8,11 @@ namespace starling::message {
 
 /// Requests cancellation from the receiver, at once or when the envelope has been sent. The answer completes the request as cancelled, or
 /// leaves it as it was.
-void ask_back(SendRequest& request);
+void request_cancel(SendRequest& request);
 /// Asks the receiver whether the message was matched. Called once its envelope has been sent.
-void ask_receiver(const SendRequest& request);
+void query_receiver(const SendRequest& request);
 /// Notifies the receiver that the request was cancelled, so that it can drop the envelope. No answer follows.
-void tell_receiver(const SendRequest& request);
+void notify_receiver(const SendRequest& request);
 /// Registers the handler that answers the cancel packets of other processes.
 void listen_for_cancels();
 

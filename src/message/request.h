@@ -64,7 +64,7 @@ struct SendRequest : Request {
     bool has_verdict = false;  ///< whether a match-or-cancel word in this process's region exists (match_or_cancel.h)
     bool of_all = false;  ///< whether it ends when any member of the match context fails; set before start_send(), or never
 
-    bool was_asked_for() const { return stage >= Stage::pieces; }
+    bool has_cts() const { return stage >= Stage::pieces; }
     packet::MessageHeader envelope() const { return {sequence, tag, context, source_rank}; }
 };
 

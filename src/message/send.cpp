@@ -48,7 +48,7 @@ profile::Size size_of_eager(uint64_t bytes) {
     return bytes <= profile::kSmallMost ? profile::Size::small : profile::Size::pool;
 }
 
-void keep_type(SendRequest& request) {
+void hold_type(SendRequest& request) {
     datatype::retain(*request.type);
     request.retained = true;
 }
@@ -87,7 +87,7 @@ bool advance(SendRequest& request) {
             if (request.withdrawn) [[unlikely]]
                 rendezvous::finish(request, MPI_SUCCESS);
             else if (request.cancelling) [[unlikely]]
-                ask_receiver(request);
+                query_receiver(request);
             return true;
         case Stage::pieces:
             if (!pieces::advance(request)) return false;
@@ -103,7 +103,7 @@ bool advance(SendRequest& request) {
 }
 
 [[gnu::noinline]] void start_queued(SendRequest& request) {
-    keep_type(request);
+    hold_type(request);
     if (request.stage == Stage::envelope) {
         rendezvous::list(request);
         link::count_bytes(*request.peer, request.bytes);
@@ -119,10 +119,10 @@ namespace {
 
 /// Abandons a send of a collective operation with a failed member, whose receiver may never send its CTS. A send whose CTS has arrived
 /// continues.
-[[gnu::cold]] void give_up(SendRequest& request) {
-    if (request.done || request.stage == Stage::eager || request.was_asked_for()) return;
+[[gnu::cold]] void abandon_send(SendRequest& request) {
+    if (request.done || request.stage == Stage::eager || request.has_cts()) return;
     try {
-        let_go_at_once(request);
+        complete_with_copy(request);
     } catch (const std::bad_alloc&) {}  // without memory for the copy, the send stays open
 }
 
@@ -136,7 +136,7 @@ bool send_short(MatchContext& channel, const void* buffer, int64_t count, const 
         return false;
     }
     const uint64_t bytes = datatype::packed_size(type, count);
-    const bool eager = eager::can(*peer, bytes);
+    const bool eager = eager::is_possible(*peer, bytes);
     const packet::MessageHeader envelope{peer->next_send, tag, channel.context(), channel.my_rank()};
     if (!eager || !peer->sends.empty() || !peer->controls.empty() ||
         !eager::put(*peer, envelope, type, count, buffer, static_cast<uint32_t>(bytes))) {
@@ -148,7 +148,7 @@ bool send_short(MatchContext& channel, const void* buffer, int64_t count, const 
     return true;
 }
 
-Unsent must_ask_first(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination) {
+Unsent must_send_rts(MatchContext& channel, int64_t count, const datatype::Datatype& type, int destination) {
     return {channel.peer(destination), datatype::packed_size(type, count), false};
 }
 
@@ -177,7 +177,7 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
     request.stage = unsent.eager ? Stage::eager : Stage::envelope;
     start_queued(request);
     if (request.of_all && !request.done && failed_member(channel) >= 0) [[unlikely]]
-        give_up(request);
+        abandon_send(request);
 }
 
 void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
@@ -216,7 +216,7 @@ void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* 
         return;
     }
     rdma_write::detach(*request);
-    const bool streams = peer.can(transport::kStreams);
+    const bool streams = peer.supports(transport::kStreams);
     request->stage = streams ? Stage::stream : Stage::pieces;
     request->stream_to = clear.receive_serial;
     request->generation = clear.generation;
@@ -224,10 +224,10 @@ void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* 
     request->queued = false;
     peer.expects = clear.at_once != 0;
     if (!peer.expects) request->moved = 0;
-    if (!streams || stream::begin(*request)) enqueue_asked(*request);
+    if (!streams || stream::begin(*request)) enqueue_cleared(*request);
 }
 
-void enqueue_asked(SendRequest& request) {
+void enqueue_cleared(SendRequest& request) {
     if (request.queued) return;
     enqueue(request);
     link::mark_pending(*request.peer);
@@ -235,8 +235,8 @@ void enqueue_asked(SendRequest& request) {
 
 namespace {
 
-/// Returns why a send to a failed process fails. Sets the text anew for each request, because keep_failure() moves it into the request.
-int why_gone(const SendRequest& request) { return link::why_dead(*request.peer, request.destination); }
+/// Returns why a send to a failed process fails. Sets the text anew for each request, because save_failure() moves it into the request.
+int why_failed(const SendRequest& request) { return link::why_dead(*request.peer, request.destination); }
 
 /// Empties a failed or finalized peer's queue. This completes only the eager sends; the others are still registered by rendezvous::list().
 void empty_queue(link::Peer& peer, bool gone) {
@@ -245,7 +245,7 @@ void empty_queue(link::Peer& peer, bool gone) {
         peer.sends.pop_front();
         --queued;
         request->queued = false;
-        if (request->stage == Stage::eager) finish(*request, gone ? why_gone(*request) : MPI_SUCCESS);
+        if (request->stage == Stage::eager) finish(*request, gone ? why_failed(*request) : MPI_SUCCESS);
     }
 }
 
@@ -256,12 +256,12 @@ bool lacks_a_member(const SendRequest& request) {
 }
 
 /// Abandons the sends of collective operations that have lost a member, because their receivers may never send a CTS.
-void give_up_sends_of_all() {
+void abandon_collective_sends() {
     std::vector<SendRequest*> vain;
     rendezvous::each([&vain](SendRequest& request) {
         if (lacks_a_member(request)) vain.push_back(&request);
     });
-    for (SendRequest* request : vain) give_up(*request);
+    for (SendRequest* request : vain) abandon_send(*request);
 }
 
 }  // namespace
@@ -272,9 +272,9 @@ void fail_sends(const Gone& gone) {
     else
         gone.job.each_peer([](link::Peer& peer) { empty_queue(peer, true); });
     rendezvous::each([&gone](SendRequest& request) {
-        if (gone.includes(*request.peer)) finish_offered(request, why_gone(request));
+        if (gone.includes(*request.peer)) finish_offered(request, why_failed(request));
     });
-    give_up_sends_of_all();
+    abandon_collective_sends();
 }
 
 namespace {
@@ -302,12 +302,12 @@ void drop_sends_to_finalized() {
     link::each_pending([](link::Peer& peer) {
         if (!link::has_finalized(peer)) return;
         peer.controls.clear();
-        peer.near.close_pending = false;
+        peer.shm_path.close_pending = false;
     });
     end_sends<link::has_finalized, [](const SendRequest&) { return true; }>();
 }
 
-bool give_up_sends_to_finalized() {
+bool abandon_sends_to_finalized() {
     // A queued send to a finalized peer must be completed here, because no later event would do it.
     return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized(peer); },
                      [](const SendRequest& request) { return request.queued || lacks_a_member(request); }>();

@@ -12,7 +12,7 @@ void on_fetched(link::Peer& peer, const Fin& fetched);
 /// Handles a CTS: sends the first `bytes` as fragments or, with `may_write`, writes them into the receiver's memory.
 void on_clear_to_stream(link::Peer& peer, const Cts& clear, const CtsRdmaWrite* may_write = nullptr);
 /// Puts a send whose CTS has arrived into its peer's queue, unless it is there already.
-void enqueue_asked(SendRequest& request);
+void enqueue_cleared(SendRequest& request);
 /// Sends the pending packets of a peer as far as there is room. Returns false if some remain.
 bool flush(link::Peer& peer);
 /// Fails all sends to the failed processes with MPI_ERR_PROC_ABORTED.
@@ -21,14 +21,14 @@ void fail_sends(const Gone& gone);
 void drop_sends_to_finalized();
 /// Completes sends to finalized receivers after a failure. The receivers may have been members of a failed collective that ended while
 /// other members still send to them. Returns true if any send was completed.
-bool give_up_sends_to_finalized();
+bool abandon_sends_to_finalized();
 /// Visits the incomplete sends.
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
 /// Returns the number of incomplete sends of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
 /// Completes a send that has no CTS yet: a copy of its data is sent in its place. Throws std::bad_alloc.
-void let_go_at_once(SendRequest& request);
+void complete_with_copy(SendRequest& request);
 /// Returns how many sends MPI_Cancel has completed before they were received. Peers on this host can read this count.
-uint32_t sends_let_go();
+uint32_t abandoned_sends();
 
 }  // namespace starling::message

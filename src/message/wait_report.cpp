@@ -82,7 +82,7 @@ void each_posted(MatchContext& channel, Visit visit) {
         visit(*r);
 }
 
-void tell_posted(WaitReporter& teller) {
+void report_posted(WaitReporter& teller) {
     uint32_t looked_at = 0;
     directory.each([&](MatchContext& channel) {
         if (looked_at++ >= kMostChannels) return;
@@ -91,7 +91,7 @@ void tell_posted(WaitReporter& teller) {
 }
 
 // Messages from senders that a wait names are reported first, because the report has a limited number of places.
-void tell_unexpected(WaitReporter& teller) {
+void report_unexpected(WaitReporter& teller) {
     const std::size_t there = unexpected_pool.live();
     uint32_t told = 0;
     for (const bool wanted_ones : {true, false}) {
@@ -103,7 +103,7 @@ void tell_unexpected(WaitReporter& teller) {
             // A message that a matched probe has taken can match no other receive.
             if (message->channel && !message->arrival_hook.linked()) continue;
             const WaitReportPage::OperationEntry operation = operation_of(*message);
-            if (teller.wants_from(operation.peer_job, operation.peer) != wanted_ones) continue;
+            if (teller.waits_for_peer(operation.peer_job, operation.peer) != wanted_ones) continue;
             teller.message(operation);
             ++told;
         }
@@ -113,22 +113,23 @@ void tell_unexpected(WaitReporter& teller) {
 
 }  // namespace
 
-void tell_receive(const ReceiveRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
+void report_receive(const ReceiveRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
 
-void tell_send(const SendRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
+void report_send(const SendRequest& request, WaitReporter& teller) { teller.waits_for(operation_of(request), &request); }
 
-void tell_request(const void* r, WaitReporter& teller) {
+void report_request(const void* r, WaitReporter& teller) {
     const auto& request = *static_cast<const Request*>(r);
-    if (!request.done && request.operations && request.operations->tell) request.operations->tell(request, teller);
+    if (!request.done && request.operations && request.operations->report_wait)
+        request.operations->report_wait(request, teller);
 }
 
-void tell_probe(MatchContext& channel, int source, int tag, WaitReporter& teller) {
+void report_probe(MatchContext& channel, int source, int tag, WaitReporter& teller) {
     teller.waits_for(wanted(OperationKind::probe, channel, source, tag), nullptr);
 }
 
-void tell_collective(MatchContext& channel, int tag, WaitReporter& teller) {
+void report_collective(MatchContext& channel, int tag, WaitReporter& teller) {
     each_posted(channel, [&](const ReceiveRequest& request) {
-        if (request.tag == tag) tell_receive(request, teller);
+        if (request.tag == tag) report_receive(request, teller);
     });
     struct Wanted {
         uint64_t context;
@@ -138,20 +139,20 @@ void tell_collective(MatchContext& channel, int tag, WaitReporter& teller) {
     each_open_send(
         [](const SendRequest& request, void* argument) {
             auto& of = *static_cast<Wanted*>(argument);
-            if (request.context == of.context && request.tag == of.tag) tell_send(request, of.teller);
+            if (request.context == of.context && request.tag == of.tag) report_send(request, of.teller);
         },
         &sends);
 }
 
-void tell_messages(WaitReporter& teller) {
+void report_messages(WaitReporter& teller) {
     teller.begin_posted();
-    tell_posted(teller);
+    report_posted(teller);
     teller.begin_sends();
     each_open_send(
         [](const SendRequest& request, void* to) { static_cast<WaitReporter*>(to)->send(operation_of(request), &request); },
         &teller);
     teller.begin_messages();
-    tell_unexpected(teller);
+    report_unexpected(teller);
 }
 
 }  // namespace starling::message

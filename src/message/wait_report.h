@@ -8,24 +8,24 @@
 namespace starling::message {
 
 // Report a receive or a send to the wait report. The variants with void* are callbacks of WaitSite and RequestClass.
-void tell_receive(const ReceiveRequest& request, progress::WaitReporter& teller);
-void tell_send(const SendRequest& request, progress::WaitReporter& teller);
-inline void tell_receive(const void* request, progress::WaitReporter& teller) {
-    tell_receive(*static_cast<const ReceiveRequest*>(static_cast<const Request*>(request)), teller);
+void report_receive(const ReceiveRequest& request, progress::WaitReporter& teller);
+void report_send(const SendRequest& request, progress::WaitReporter& teller);
+inline void report_receive(const void* request, progress::WaitReporter& teller) {
+    report_receive(*static_cast<const ReceiveRequest*>(static_cast<const Request*>(request)), teller);
 }
-inline void tell_send(const void* request, progress::WaitReporter& teller) {
-    tell_send(*static_cast<const SendRequest*>(static_cast<const Request*>(request)), teller);
+inline void report_send(const void* request, progress::WaitReporter& teller) {
+    report_send(*static_cast<const SendRequest*>(static_cast<const Request*>(request)), teller);
 }
 /// Describes an incomplete request of any kind to the wait report, by the function in its RequestClass. A completed one is not reported.
-void tell_request(const void* request, progress::WaitReporter& teller);
+void report_request(const void* request, progress::WaitReporter& teller);
 
 /// Reports a probe, a wait for a message that stays in its queue.
-void tell_probe(MatchContext& channel, int source, int tag, progress::WaitReporter& teller);
+void report_probe(MatchContext& channel, int source, int tag, progress::WaitReporter& teller);
 
 /// Reports the messages that a collective operation waits for: those of its match context with its tag.
-void tell_collective(MatchContext& channel, int tag, progress::WaitReporter& teller);
+void report_collective(MatchContext& channel, int tag, progress::WaitReporter& teller);
 
 /// Reports posted receives, open sends and unexpected messages of all match contexts. Implements TellerUpcalls::messages.
-void tell_messages(progress::WaitReporter& teller);
+void report_messages(progress::WaitReporter& teller);
 
 }  // namespace starling::message

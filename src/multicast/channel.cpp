@@ -33,7 +33,7 @@ class Channel {
         return {members[sender].job->address().id, context, call, members[sender].rank};
     }
     void count();
-    void take_from_the_pool();
+    void request_pool_group();
 
     const std::vector<link::Process> members;  ///< members in the communicator's order
     const uint64_t context;
@@ -48,7 +48,7 @@ class Channel {
 /// Counts a call that could use the group, and joins the group or takes one from the pool when it is due.
 void Channel::count() {
     ++calls;
-    if (scheme == Multicast::pool && !pooled) take_from_the_pool();
+    if (scheme == Multicast::pool && !pooled) request_pool_group();
     note_use(*membership);
     if (membership->group.state() != GroupState::absent) return;
     const uint64_t enough = std::min(cost_of_joining() / kNsPerCall, kMostCalls);
@@ -57,10 +57,10 @@ void Channel::count() {
 }
 
 /// The leader requests a group for the communicator; every member switches to the assigned group when it knows of it.
-void Channel::take_from_the_pool() {
+void Channel::request_pool_group() {
     const bool wants = leads && membership->group.state() == GroupState::absent;
-    if (wants && calls <= kCallsForPool && !given_by_pool(context)) multicast::take_from_pool(context, sorted);
-    Membership* const given = given_by_pool(context);
+    if (wants && calls <= kCallsForPool && !assigned_by_pool(context)) multicast::request_from_pool(context, sorted);
+    Membership* const given = assigned_by_pool(context);
     if (!given) return;
     pooled = true;
     ++given->users;
@@ -73,7 +73,7 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
     const bool useful =
         set != Multicast::off && scheme != Multicast::off && members.size() >= kFewest && members.size() <= kMost;
     transport::Transport* const network = link::network();
-    if (!useful || !network || !(network->traits.can & transport::kGroups) || config().encryption) return nullptr;
+    if (!useful || !network || !(network->traits.capabilities & transport::kGroups) || config().encryption) return nullptr;
     auto channel = std::make_unique<Channel>(members, context, scheme);
     std::vector<link::Process>& sorted = channel->sorted;
     sorted.assign(members.begin(), members.end());
@@ -87,7 +87,7 @@ Channel* open(std::span<const link::Process> members, uint32_t me, uint64_t cont
     desk().begin(context);
     if (scheme == Multicast::pool) {
         fill_pool();
-        channel->take_from_the_pool();
+        channel->request_pool_group();
     } else if (scheme != Multicast::automatic) {
         want(*channel->membership, scheme == Multicast::basic);
     }
@@ -120,7 +120,7 @@ bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void
     group.start(send, channel.context, call, data, bytes, now_ns());
     ++counters.group_messages;
     counters.group_bytes += bytes;
-    look_again(*channel.membership);
+    check_again(*channel.membership);
     return true;
 }
 

@@ -10,11 +10,11 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 40;
 constexpr uint32_t kLeastPiece = 64, kMostPiece = 64 * 1024;
 
 bool is_fragment(const GroupDatagramHeader& head, size_t body) {
-    if (head.bytes > kMostBytes || head.piece < kLeastPiece || head.piece > kMostPiece) return false;
-    const uint64_t fragments = fragments_of(head.bytes, head.piece);
+    if (head.bytes > kMostBytes || head.fragment_bytes < kLeastPiece || head.fragment_bytes > kMostPiece) return false;
+    const uint64_t fragments = fragments_of(head.bytes, head.fragment_bytes);
     if (head.fragment >= fragments) return false;
     const bool last = head.fragment + 1 == fragments;
-    return body == (last ? head.bytes - uint64_t{head.piece} * (fragments - 1) : head.piece);
+    return body == (last ? head.bytes - uint64_t{head.fragment_bytes} * (fragments - 1) : head.fragment_bytes);
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram
 }
 
 bool check(const Note& note, uint32_t members) {
-    return note.kind >= NoteKind::pong && note.kind <= NoteKind::unheard && note.sender < members &&
-           (note.who < members || note.who == Note::kSeveral);
+    return note.kind >= NoteKind::pong && note.kind <= NoteKind::not_received && note.sender < members &&
+           (note.member < members || note.member == Note::kSeveral);
 }
 
 }  // namespace starling::multicast

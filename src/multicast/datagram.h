@@ -31,9 +31,9 @@ struct GroupDatagramHeader {
     uint32_t floor;   ///< serial before which all members have acknowledged all messages
     uint64_t context;
     uint64_t call;
-    uint64_t bytes;     ///< length of the message
-    uint32_t fragment;  ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
-    uint32_t piece;     ///< length of each fragment except the last, bytes
+    uint64_t bytes;           ///< length of the message
+    uint32_t fragment;        ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
+    uint32_t fragment_bytes;  ///< length of each fragment except the last, bytes
 };
 static_assert(sizeof(GroupDatagramHeader) == 56);
 
@@ -55,22 +55,22 @@ enum class NoteKind : uint8_t {
     ready,     ///< test `serial` has succeeded
     unready,   ///< the group must not be used any more: a member has left it
     ack,  ///< this member and those below it have all of `sender`'s stream before `serial`, and `fragment` fragments of that message
-    missing,  ///< `who` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
-    gone,     ///< the note's sender does not have the group any more, because it has received everything that it needed from it
-    wish,     ///< a communicator requests a group of the pool; its description follows
-    datagram,  ///< a datagram follows: a repeat, or a heartbeat, which members pass on to those below that lag
-    unheard,   ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last
+    missing,  ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
+    left,     ///< the note's sender does not have the group any more, because it has received everything that it needed from it
+    group_request,  ///< a communicator requests a group of the pool; its description follows
+    datagram,       ///< a datagram follows: a repeat, or a heartbeat, which members pass on to those below that lag
+    not_received,   ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last
 };
 
 /// A note: a message on its own, or the header of a datagram to a single member.
 struct Note {
-    static constexpr uint16_t kSeveral = 0xffff;  ///< value of `who` for more than one member
+    static constexpr uint16_t kSeveral = 0xffff;  ///< value of `member` for more than one member
 
     uint64_t group;  ///< the group's key
     NoteKind kind;
     uint8_t urgent;   ///< missing: earlier requests had no effect; unready: the note applies to any test
     uint16_t sender;  ///< the member whose stream the note concerns
-    uint16_t who;     ///< member that sent the note or that misses fragments
+    uint16_t member;  ///< member that sent the note or that misses fragments
     uint16_t epoch;   ///< lowest bits of the stream's epoch, in ack and missing
     uint32_t serial;
     uint32_t fragment;

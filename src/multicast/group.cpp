@@ -6,14 +6,14 @@
 
 namespace starling::multicast {
 
-void MulticastGroup::Relay::hear(uint32_t member, const Position& position) {
-    for (auto& [who, what] : heard)
+void MulticastGroup::Relay::record(uint32_t member, const Position& position) {
+    for (auto& [who, what] : positions)
         if (who == member) return void(what = std::max(what, position));
-    heard.emplace_back(member, position);
+    positions.emplace_back(member, position);
 }
 
 const Position* MulticastGroup::Relay::of(uint32_t member) const {
-    for (const auto& [who, what] : heard)
+    for (const auto& [who, what] : positions)
         if (who == member) return &what;
     return nullptr;
 }
@@ -27,7 +27,7 @@ MulticastGroup::MulticastGroup(std::vector<MemberName> members, uint32_t me, con
       desk_(desk),
       tree_(static_cast<uint32_t>(members_.size())),
       dead_(members_.size()),
-      outgoing_(static_cast<uint16_t>(me), settings.epoch, settings.piece),
+      outgoing_(static_cast<uint16_t>(me), settings.epoch, settings.fragment_bytes),
       from_(members_.size()),
       pongs_(members_.size(), kCounterStart) {}
 
@@ -54,12 +54,12 @@ Note MulticastGroup::make_note(NoteKind kind, uint32_t sender) const {
     note.group = settings_.key;
     note.kind = kind;
     note.sender = static_cast<uint16_t>(sender);
-    note.who = static_cast<uint16_t>(me_);
+    note.member = static_cast<uint16_t>(me_);
     return note;
 }
 
 /// A member that sends is in the group, even if it had left an earlier group of these members.
-void MulticastGroup::greet(uint32_t member, uint64_t now) {
+void MulticastGroup::rejoin(uint32_t member, uint64_t now) {
     if (member == me_ || dead_[member] || !tree_.set_out(member, false)) return;
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
@@ -69,23 +69,23 @@ void MulticastGroup::start(MulticastSend& send, uint64_t context, uint64_t call,
                            uint64_t now) {
     outgoing_.start(send, context, call, data, bytes, now);
     outgoing_.run(outside_, now);
-    if (alive() == 1) count_own(now);
+    if (alive() == 1) count_completed(now);
 }
 
 void MulticastGroup::on_datagram(const GroupDatagram& datagram, uint64_t now) {
     const uint32_t sender = datagram.head.sender;
     if (sender == me_ || dead_[sender]) return;
     if (From* const source = from_[sender].get()) {
-        source->heard_at = now;
-        source->singles = source->told = 0;
+        source->received_at = now;
+        source->singles = source->sent = 0;
     }
-    take(datagram, now);
+    handle(datagram, now);
 }
 
-void MulticastGroup::take(const GroupDatagram& datagram, uint64_t now) {
+void MulticastGroup::handle(const GroupDatagram& datagram, uint64_t now) {
     const GroupDatagramHeader& head = datagram.head;
     if (head.sender == me_ || dead_[head.sender]) return;
-    greet(head.sender, now);
+    rejoin(head.sender, now);
     switch (head.word) {
         case Word::ping:
             return on_ping(head.serial, now);
@@ -100,10 +100,10 @@ void MulticastGroup::take(const GroupDatagram& datagram, uint64_t now) {
     }
     From& source = from(head.sender);
     const uint64_t epoch = source.incoming.epoch();
-    if (!source.incoming.take(datagram, now)) return;
+    if (!source.incoming.handle(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
     // Other members continued without this one: those that count have acknowledged data that this member misses.
-    if (source.incoming.take_left_behind()) {
+    if (source.incoming.fetch_left_behind()) {
         left_behind_ = true;
         return apply(GroupEvent::unwanted, now);
     }
@@ -113,8 +113,8 @@ void MulticastGroup::take(const GroupDatagram& datagram, uint64_t now) {
 
 void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, uint64_t now) {
     if (dead_[teller]) return;
-    greet(teller, now);
-    take(datagram, now);
+    rejoin(teller, now);
+    handle(datagram, now);
     const GroupDatagramHeader& head = datagram.head;
     if (head.word == Word::data && teller == head.sender) count_single(head, now);
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
@@ -124,11 +124,11 @@ void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, u
         outside_.note(teller, note);
     }
     From& source = *from_[head.sender];
-    source.relay.told.reset();  // the member that asks has not received the last acknowledgement
+    source.relay.sent.reset();  // the member that asks has not received the last acknowledgement
     report(head.sender, now);
-    if (now - source.relay.asked_at < kAskAgainNs) return;
-    source.relay.asked_at = now;
-    ask_below(head.sender, source.relay, head);
+    if (now - source.relay.requested_at < kAskAgainNs) return;
+    source.relay.requested_at = now;
+    request_below(head.sender, source.relay, head);
 }
 
 /// Detects that a sender's multicast does not arrive: several consecutive repeats by session, and no datagram to the group in between. A
@@ -137,23 +137,23 @@ void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, u
 void MulticastGroup::count_single(const GroupDatagramHeader& head, uint64_t now) {
     From& source = from(head.sender);
     ++source.singles;
-    if (state_ != GroupState::ready || source.singles < kUnheardAfter || now - source.heard_at < kUnheardNs) return;
-    if (source.told > 0 && head.serial == source.told_of && now - source.told_at < kTellAgainNs) return;
-    if (source.told++ == 0) source.told_first_at = now;
-    source.told_at = now;
-    source.told_of = head.serial;
-    Note note = make_note(NoteKind::unheard, head.sender);
+    if (state_ != GroupState::ready || source.singles < kUnheardAfter || now - source.received_at < kUnheardNs) return;
+    if (source.sent > 0 && head.serial == source.reported_serial && now - source.reported_at < kTellAgainNs) return;
+    if (source.sent++ == 0) source.first_reported_at = now;
+    source.reported_at = now;
+    source.reported_serial = head.serial;
+    Note note = make_note(NoteKind::not_received, head.sender);
     note.serial = head.serial;
     outside_.note(head.sender, note);
-    if (source.told < kDeafAfter || now - source.told_first_at < kDeafNs) return;
-    deaf_ = true;
-    apply(GroupEvent::give_up, now);
+    if (source.sent < kDeafAfter || now - source.first_reported_at < kDeafNs) return;
+    unreachable_ = true;
+    apply(GroupEvent::abandoned, now);
 }
 
 void MulticastGroup::on_note(uint32_t teller, const Note& note, uint64_t now) {
-    if (note.kind == NoteKind::gone) return on_out(teller, false, now);
+    if (note.kind == NoteKind::left) return on_out(teller, false, now);
     if (dead_[teller]) return;
-    greet(teller, now);
+    rejoin(teller, now);
     const bool mine = note.sender == me_;
     switch (note.kind) {
         case NoteKind::pong:
@@ -164,27 +164,27 @@ void MulticastGroup::on_note(uint32_t teller, const Note& note, uint64_t now) {
             return apply(GroupEvent::all_answer, now);
         case NoteKind::unready:
             if (!note.urgent && static_cast<int32_t>(note.serial - test_) < 0) return;
-            tell_down(NoteKind::unready, note.sender, note.serial, note.urgent);
+            send_down(NoteKind::unready, note.sender, note.serial, note.urgent);
             return apply(GroupEvent::unready, now);
         case NoteKind::ack: {
             if (note.epoch != static_cast<uint16_t>(mine ? settings_.epoch : from(note.sender).incoming.epoch())) return;
-            (mine ? own_ : from(note.sender).relay).hear(teller, {note.serial, note.fragment});
-            return mine ? count_own(now) : report(note.sender, now);
+            (mine ? own_ : from(note.sender).relay).record(teller, {note.serial, note.fragment});
+            return mine ? count_completed(now) : report(note.sender, now);
         }
         case NoteKind::missing: {
             const Missing missing{note.serial, note.fragment, note.mask, note.urgent != 0};
-            if (!mine) return tell_missing(note.sender, missing, note.who, now);
-            if (note.epoch == static_cast<uint16_t>(settings_.epoch)) outgoing_.missed(missing, note.who, now);
+            if (!mine) return request_missing(note.sender, missing, note.member, now);
+            if (note.epoch == static_cast<uint16_t>(settings_.epoch)) outgoing_.missed(missing, note.member, now);
             return;
         }
-        case NoteKind::unheard:
+        case NoteKind::not_received:
             // Ignore reports about messages older than the last change of the rail. Ages are compared by distance from the next serial,
             // because any number of messages may have been sent since that change.
             if (!mine || outgoing_.next_serial() - note.serial > outgoing_.next_serial() - other_way_from_) return;
             other_way_from_ = outgoing_.next_serial();
             return outside_.report_unreachable();
-        case NoteKind::gone:
-        case NoteKind::wish:
+        case NoteKind::left:
+        case NoteKind::group_request:
         case NoteKind::datagram:
             return;
     }
@@ -201,15 +201,15 @@ void MulticastGroup::on_out(uint32_t member, bool dead, uint64_t now) {
     }
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
-    count_own(now);
+    count_completed(now);
     // Pass the notification on again: the member that should have done so may have died before.
-    if (state_ == GroupState::ready) return tell_down(NoteKind::ready, leader(), test_);
+    if (state_ == GroupState::ready) return send_down(NoteKind::ready, leader(), test_);
     if (state_ != GroupState::testing) return;
     if (leader() == me_ && ping_at_ == UINT64_MAX) act(kTest, now);
     answer(now);
 }
 
-void MulticastGroup::narrow(const std::vector<bool>& in, uint64_t now) {
+void MulticastGroup::restrict_to(const std::vector<bool>& in, uint64_t now) {
     for (uint32_t member = 0; member < size(); ++member) {
         if (in[member] || member == me_) continue;
         dead_[member] = true;
@@ -217,7 +217,7 @@ void MulticastGroup::narrow(const std::vector<bool>& in, uint64_t now) {
     }
     for (uint32_t sender = 0; sender < size(); ++sender)
         if (from_[sender]) report(sender, now);
-    count_own(now);
+    count_completed(now);
 }
 
 /// Returns the minimum of `position` and the positions of the members below; empty while one of them has not reported.
@@ -239,14 +239,14 @@ void MulticastGroup::report(uint32_t sender, uint64_t) {
     if (!all) return;
     const uint32_t above = tree_.parent(sender, me_);
     Relay& relay = source.relay;
-    if (relay.told_to != above) relay.told.reset();
-    if (relay.told && !(*relay.told < *all)) return;
+    if (relay.sent_to != above) relay.sent.reset();
+    if (relay.sent && !(*relay.sent < *all)) return;
     const Position wanted = source.incoming.wanted();
     if (*all < wanted && !relay.urgent) return;
-    if (relay.told && !(*relay.told < wanted) && !relay.urgent) return;
+    if (relay.sent && !(*relay.sent < wanted) && !relay.urgent) return;
     if (!(*all < wanted)) relay.urgent = false;
-    relay.told = *all;
-    relay.told_to = above;
+    relay.sent = *all;
+    relay.sent_to = above;
     Note note = make_note(NoteKind::ack, sender);
     note.epoch = static_cast<uint16_t>(source.incoming.epoch());
     note.serial = all->serial;
@@ -254,7 +254,7 @@ void MulticastGroup::report(uint32_t sender, uint64_t) {
     outside_.note(above, note);
 }
 
-void MulticastGroup::count_own(uint64_t now) {
+void MulticastGroup::count_completed(uint64_t now) {
     if (outgoing_.drained()) return;
     if (const auto all = below(me_, own_, Position{outgoing_.next_serial(), 0})) outgoing_.acknowledged(*all, now);
     if (state_ == GroupState::leaving && outgoing_.drained()) apply(GroupEvent::drained, now);
@@ -262,31 +262,31 @@ void MulticastGroup::count_own(uint64_t now) {
 
 // Sends the request up the tree, so that fragments that many members miss are requested once. After requests without success, asks the
 // sender directly.
-void MulticastGroup::tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
+void MulticastGroup::request_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now) {
     if (tree_.is_out(sender)) return;
     From& source = from(sender);
     Note note = make_note(NoteKind::missing, sender);
     note.epoch = static_cast<uint16_t>(source.incoming.epoch());
     note.urgent = missing.urgent;
-    note.who = who;
+    note.member = who;
     note.serial = missing.serial;
     note.fragment = missing.fragment;
     note.mask = missing.mask;
     if (missing.urgent) return outside_.note(sender, note);
     Relay& relay = source.relay;
     for (const auto& before : relay.forwarded) {
-        if (now - before.at > kForgetNs || before.missing.serial != missing.serial || before.who == who) continue;
+        if (now - before.at > kForgetNs || before.missing.serial != missing.serial || before.member == who) continue;
         if (before.missing.fragment > missing.fragment || missing.fragment - before.missing.fragment >= 64) continue;
         const uint32_t shift = missing.fragment - before.missing.fragment;
         const uint64_t same = before.missing.mask >> shift & missing.mask;
-        if (before.who == Note::kSeveral && same == missing.mask) return;
-        if (same) note.who = Note::kSeveral;
+        if (before.member == Note::kSeveral && same == missing.mask) return;
+        if (same) note.member = Note::kSeveral;
     }
-    relay.forwarded[relay.next++ % kForwarded] = {missing, note.who, now};
+    relay.forwarded[relay.next++ % kForwarded] = {missing, note.member, now};
     outside_.note(tree_.parent(sender, me_), note);
 }
 
-void MulticastGroup::ask_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head) {
+void MulticastGroup::request_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head) {
     tree_.each_child(sender, me_, [&](uint32_t child) {
         const Position* const theirs = relay.of(child);
         if (!theirs || *theirs < Position{head.serial, 0}) outside_.to_member(child, head, nullptr, 0);
@@ -295,19 +295,19 @@ void MulticastGroup::ask_below(uint32_t sender, const Relay& relay, const GroupD
 
 bool MulticastGroup::run(uint64_t now) {
     bool any = outgoing_.run(outside_, now);
-    if (outgoing_.unanswered() < asked_after_) asked_after_ = 0;
-    if (outgoing_.unanswered() >= kHeartbeatsInVain && outgoing_.unanswered() > asked_after_) {
-        asked_after_ = outgoing_.unanswered();
-        ask_below(me_, own_, outgoing_.heartbeat());
+    if (outgoing_.unanswered() < reported_unanswered_) reported_unanswered_ = 0;
+    if (outgoing_.unanswered() >= kHeartbeatsInVain && outgoing_.unanswered() > reported_unanswered_) {
+        reported_unanswered_ = outgoing_.unanswered();
+        request_below(me_, own_, outgoing_.heartbeat());
     }
     for (uint32_t sender = 0; sender < size(); ++sender) {
         if (!from_[sender] || from_[sender]->incoming.deadline() > now) continue;
-        from_[sender]->incoming.ask(
-            now, [&](const Missing& missing) { tell_missing(sender, missing, static_cast<uint16_t>(me_), now); });
+        from_[sender]->incoming.request(
+            now, [&](const Missing& missing) { request_missing(sender, missing, static_cast<uint16_t>(me_), now); });
         any = true;
     }
     run_test(now);
-    if (!outgoing_.drained() && alive() == 1) count_own(now);
+    if (!outgoing_.drained() && alive() == 1) count_completed(now);
     if (state_ == GroupState::leaving && outgoing_.drained()) apply(GroupEvent::drained, now);
     return any;
 }

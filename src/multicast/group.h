@@ -39,8 +39,8 @@ class GroupEnvironment : public GroupTransmitter {
 
 struct GroupSettings {
     uint64_t key = 0;
-    uint64_t epoch = 1;     ///< number of the first stream; higher than in earlier groups of this process with the same key
-    uint32_t piece = 1400;  ///< message bytes per datagram
+    uint64_t epoch = 1;  ///< number of the first stream; higher than in earlier groups of this process with the same key
+    uint32_t fragment_bytes = 1400;        ///< message bytes per datagram
     uint64_t patience_ns = 5'000'000'000;  ///< time after which a test with missing answers is abandoned
 };
 
@@ -66,12 +66,12 @@ class MulticastGroup {
     bool was_silent() const { return silent_; }
     bool leads() const { return leader() == me_; }
     /// Returns whether the group was abandoned because its multicast does not reach this process.
-    bool is_deaf() const { return deaf_; }
+    bool is_unreachable() const { return unreachable_; }
     /// Returns the number of members that are not out.
     uint32_t alive() const;
 
     /// Reports to the other members that this process takes part in no test now, so that they need not wait for it.
-    void turn_down() { tell_down(NoteKind::unready, me_, test_, true); }
+    void decline_test() { send_down(NoteKind::unready, me_, test_, true); }
 
     // Handlers of events.
     void apply(GroupEvent event, uint64_t now);
@@ -82,7 +82,7 @@ class MulticastGroup {
     /// Handles the report that a member is dead, or needs nothing from the group any more.
     void on_out(uint32_t member, bool dead, uint64_t now);
     /// Restricts the group to those of its members for which `in` is true.
-    void narrow(const std::vector<bool>& in, uint64_t now);
+    void restrict_to(const std::vector<bool>& in, uint64_t now);
     /// Continues all pending work. Returns whether it did anything.
     bool run(uint64_t now);
     uint64_t deadline() const;
@@ -106,45 +106,45 @@ class MulticastGroup {
 
     /// The notes passed up the tree of one sender.
     struct Relay {
-        std::vector<std::pair<uint32_t, Position>> heard;  ///< positions that the members below have reported
-        std::optional<Position> told;
-        uint32_t told_to = 0;
+        std::vector<std::pair<uint32_t, Position>> positions;  ///< positions that the members below have reported
+        std::optional<Position> sent;
+        uint32_t sent_to = 0;
         bool urgent = false;
-        uint64_t asked_at = 0;
+        uint64_t requested_at = 0;
         struct Forwarded {
             Missing missing{};
-            uint16_t who = 0;
+            uint16_t member = 0;
             uint64_t at = 0;
         } forwarded[kForwarded];
         size_t next = 0;
 
-        void hear(uint32_t member, const Position& position);
+        void record(uint32_t member, const Position& position);
         const Position* of(uint32_t member) const;
     };
     struct From {
         Incoming incoming;
         Relay relay;
-        uint64_t heard_at = 0;  ///< time of the sender's last datagram to the group
-        uint32_t singles = 0;   ///< number of datagrams that came by session since heard_at
-        /// Notifications since heard_at that the sender's multicast does not arrive: their number, the serial of the last, and the times of
+        uint64_t received_at = 0;  ///< time of the sender's last datagram to the group
+        uint32_t singles = 0;      ///< number of datagrams that came by session since received_at
+        /// Notifications since received_at that the sender's multicast does not arrive: their number, the serial of the last, and the times of
         /// the first and the last.
-        uint32_t told = 0, told_of = 0;
-        uint64_t told_first_at = 0, told_at = 0;
+        uint32_t sent = 0, reported_serial = 0;
+        uint64_t first_reported_at = 0, reported_at = 0;
         From(ReceiveQueue& desk, const MemberName& name) : incoming(desk, name.job, name.rank) {}
     };
 
     From& from(uint32_t sender);
-    void take(const GroupDatagram& datagram, uint64_t now);
+    void handle(const GroupDatagram& datagram, uint64_t now);
     void count_single(const GroupDatagramHeader& head, uint64_t now);
     Note make_note(NoteKind kind, uint32_t sender) const;
-    void greet(uint32_t member, uint64_t now);
+    void rejoin(uint32_t member, uint64_t now);
 
     // Functions for acknowledgements and requests for missing fragments.
     std::optional<Position> below(uint32_t sender, const Relay& relay, std::optional<Position> position) const;
     void report(uint32_t sender, uint64_t now);
-    void count_own(uint64_t now);
-    void tell_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
-    void ask_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head);
+    void count_completed(uint64_t now);
+    void request_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
+    void request_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head);
 
     // Joining, testing and leaving: defined in group_lifecycle.cpp.
     void act(uint8_t actions, uint64_t now);
@@ -153,7 +153,7 @@ class MulticastGroup {
     void on_echo(uint32_t test, uint64_t now);
     void send_test(Word word);
     void answer(uint64_t now);
-    void tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test = false);
+    void send_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test = false);
     void run_test(uint64_t now);
 
     const std::vector<MemberName> members_;
@@ -164,11 +164,11 @@ class MulticastGroup {
     MulticastTree tree_;
     std::vector<bool> dead_;  ///< flags of the members that are out permanently
     GroupState state_ = GroupState::absent;
-    bool left_behind_ = false, silent_ = false, deaf_ = false;
+    bool left_behind_ = false, silent_ = false, unreachable_ = false;
 
     Outgoing outgoing_;
     Relay own_;  ///< acknowledgements of this process's stream
-    uint32_t asked_after_ = 0;
+    uint32_t reported_unanswered_ = 0;
     uint32_t other_way_from_ = kCounterStart;  ///< serial of the first message since the last change of the network rail
     std::vector<std::unique_ptr<From>> from_;
 

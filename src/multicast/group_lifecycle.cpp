@@ -19,7 +19,7 @@ void MulticastGroup::apply(GroupEvent event, uint64_t now) {
 
 void MulticastGroup::act(uint8_t actions, uint64_t now) {
     if (actions & kTellReady) {
-        tell_down(NoteKind::ready, leader(), test_);
+        send_down(NoteKind::ready, leader(), test_);
         GroupDatagramHeader head{};
         head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = Word::ready;
         head.sender = static_cast<uint16_t>(me_);
@@ -28,9 +28,9 @@ void MulticastGroup::act(uint8_t actions, uint64_t now) {
     }
     // If this process takes no part, the notification applies to any test, because it may not know the number of the test for which others
     // wait.
-    if (actions & kTellUnready) tell_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == GroupState::absent);
+    if (actions & kTellUnready) send_down(NoteKind::unready, me_, test_, !(actions & kLeave) && state_ == GroupState::absent);
     if (actions & kLeave) outside_.leave();
-    if (actions & kJoin) silent_ = deaf_ = false;
+    if (actions & kJoin) silent_ = unreachable_ = false;
     if (actions & kTest) {
         test_ends_ = now + settings_.patience_ns * (leader() == me_ ? 1 : 2);
         if (leader() == me_) {
@@ -62,12 +62,12 @@ void MulticastGroup::run_test(uint64_t now) {
 /// one uses another rail.
 void MulticastGroup::send_test(Word word) {
     if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.report_unreachable();
-    const std::vector<std::byte> filling(settings_.piece);
+    const std::vector<std::byte> filling(settings_.fragment_bytes);
     GroupDatagramHeader head{};
     head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = word;
     head.sender = static_cast<uint16_t>(me_);
     head.serial = test_;
-    outside_.to_group(head, filling.data(), settings_.piece);
+    outside_.to_group(head, filling.data(), settings_.fragment_bytes);
     outside_.flush();
 }
 
@@ -108,7 +108,7 @@ void MulticastGroup::answer(uint64_t now) {
     outside_.note(tree_.parent(root, me_), note);
 }
 
-void MulticastGroup::tell_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test) {
+void MulticastGroup::send_down(NoteKind kind, uint32_t root, uint32_t test, bool any_test) {
     Note note = make_note(kind, root);
     note.urgent = any_test;
     note.serial = test;

@@ -8,7 +8,7 @@ using enum GroupState;
 
 // clang-format off
 constexpr GroupStep kTable[kStates][kEvents] = {
-    //             want                joined             refused       all_answer            silence                        unready                give_up                        unwanted                drained
+    //             want                joined             refused       all_answer            silence                        unready                abandoned                        unwanted                drained
     /* absent   */ {{creating, kJoin}, {absent, kLeave},  {absent, 0},  {absent, 0},          {absent, 0},                   {absent, 0},           {absent, 0},                   {absent, 0},            {absent, 0}},
     /* creating */ {{creating, 0},     {testing, kTest},  {absent, kTellUnready}, {creating, 0}, {absent, kTellUnready},     {creating, 0},         {absent, kTellUnready},        {absent, 0},            {creating, 0}},
     /* testing  */ {{testing, 0},      {testing, 0},      {absent, kTellUnready | kLeave}, {ready, kTellReady}, {leaving, kTellUnready}, {leaving, 0}, {leaving, kTellUnready},  {leaving, 0},           {testing, 0}},

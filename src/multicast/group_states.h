@@ -21,7 +21,7 @@ enum class GroupEvent : uint8_t {
     all_answer,  ///< the leader's test has succeeded, here or as reported by the leader
     silence,     ///< the test has timed out: not all members answered
     unready,     ///< a member has left, or the leader reports that
-    give_up,     ///< this process needs the place for another group
+    abandoned,   ///< this process needs the place for another group
     unwanted,    ///< the last communicator is freed
     drained,     ///< everything that this process sent has been acknowledged
 };

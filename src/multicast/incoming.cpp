@@ -24,23 +24,23 @@ bool Incoming::reach(uint32_t serial, uint64_t now) {
 
 void Incoming::miss(IncomingMessage& message, uint64_t at) {
     if (!message.misses()) return;
-    message.ask_at = std::min(message.ask_at, at);
-    deadline_ = std::min(deadline_, message.ask_at);
+    message.request_at = std::min(message.request_at, at);
+    deadline_ = std::min(deadline_, message.request_at);
 }
 
 bool Incoming::IncomingMessage::misses() const {
-    if (!arrival) return asked_to == 0;
+    if (!arrival) return requested_to == 0;
     if (arrival->have() == seen) return false;
-    for (uint64_t at = std::max(asked_to, arrival->first_missing()); at < seen; ++at)
+    for (uint64_t at = std::max(requested_to, arrival->first_missing()); at < seen; ++at)
         if (!arrival->has(at)) return true;
     return false;
 }
 
 bool Incoming::IncomingMessage::waits() const {
-    return asked_to > 0 && (!arrival || arrival->first_missing() < std::min(asked_to, seen));
+    return requested_to > 0 && (!arrival || arrival->first_missing() < std::min(requested_to, seen));
 }
 
-bool Incoming::take(const GroupDatagram& datagram, uint64_t now) {
+bool Incoming::handle(const GroupDatagram& datagram, uint64_t now) {
     const GroupDatagramHeader& head = datagram.head;
     if (head.epoch < epoch_) return false;
     if (head.epoch > epoch_) {
@@ -67,31 +67,31 @@ bool Incoming::take(const GroupDatagram& datagram, uint64_t now) {
             wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
         return true;
     }
-    take_data(datagram, *message, now);
+    handle_data(datagram, *message, now);
     if (head.flags & GroupDatagramHeader::kAckNow)
         wanted_ = std::max(wanted_, Position{head.serial, head.fragment + uint64_t{1}});
     return true;
 }
 
-void Incoming::take_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now) {
+void Incoming::handle_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now) {
     const GroupDatagramHeader& head = datagram.head;
     if (!message.arrival) {
-        message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.piece, kept_);
-        message.asked_to = 0;  // request all fragments again; the message's length was unknown at the first request
-        message.ask_again_at = UINT64_MAX;
+        message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.fragment_bytes, kept_);
+        message.requested_to = 0;  // request all fragments again; the message's length was unknown at the first request
+        message.repeat_at = UINT64_MAX;
     }
     ArrivingMessage& arrival = *message.arrival;
-    if (arrival.bytes != head.bytes || arrival.piece != head.piece || !arrival.is_near(head.fragment)) return;
+    if (arrival.bytes != head.bytes || arrival.fragment_bytes != head.fragment_bytes || !arrival.is_near(head.fragment)) return;
     message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.has(head.fragment)) {
         ++duplicates_;
     } else if (arrival.takes(head.fragment)) {
-        arrival.take(head.fragment, datagram.body, datagram.bytes);
+        arrival.handle(head.fragment, datagram.body, datagram.bytes);
         note_progress(message, head.fragment, now);
     }
     if (arrival.complete()) {
         message.done = true;
-        desk_.came(arrival);
+        desk_.arrived(arrival);
         settle();
     } else {
         miss(message, now + kReorderNs);
@@ -100,13 +100,13 @@ void Incoming::take_data(const GroupDatagram& datagram, IncomingMessage& message
 
 /// Records that a fragment has arrived. If it was requested, the next request allows time for the rest.
 void Incoming::note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now) {
-    if (!message.misses()) message.ask_at = UINT64_MAX;
+    if (!message.misses()) message.request_at = UINT64_MAX;
     if (!message.waits()) {
-        message.ask_again_at = UINT64_MAX;
+        message.repeat_at = UINT64_MAX;
         message.pause = kAskAgainNs;
         message.asked = 0;
-    } else if (fragment < message.asked_to) {
-        message.ask_again_at = std::max(message.ask_again_at, now + message.pause);
+    } else if (fragment < message.requested_to) {
+        message.repeat_at = std::max(message.repeat_at, now + message.pause);
     }
 }
 

@@ -45,7 +45,7 @@ class Incoming {
     Incoming(ReceiveQueue& desk, uint64_t job, uint32_t rank) : desk_(desk), job_(job), rank_(rank) {}
 
     /// Handles a datagram of kind data or heartbeat. Returns false if it belongs to an older stream or is too far ahead.
-    bool take(const GroupDatagram& datagram, uint64_t now);
+    bool handle(const GroupDatagram& datagram, uint64_t now);
     /// Handles the sender's report that its stream extends up to here: missing data is requested at once.
     void expect(uint32_t serial, uint64_t fragment, uint64_t now);
     /// Returns the position up to which everything has arrived.
@@ -53,7 +53,7 @@ class Incoming {
     /// Returns the position at which the sender wants an acknowledgement.
     Position wanted() const { return wanted_; }
     /// Returns, once, whether the sender has continued without waiting for this member's acknowledgements.
-    bool take_left_behind() { return std::exchange(left_behind_, false); }
+    bool fetch_left_behind() { return std::exchange(left_behind_, false); }
     bool begun() const { return epoch_ != 0; }
     uint64_t epoch() const { return epoch_; }
     uint64_t duplicates() const { return duplicates_; }
@@ -62,16 +62,16 @@ class Incoming {
     uint64_t deadline() const { return deadline_; }
     /// Visits the fragments that are to be requested now.
     template <class F>
-    void ask(uint64_t now, F&& visit);
+    void request(uint64_t now, F&& visit);
 
   private:
     struct IncomingMessage {
         std::shared_ptr<ArrivingMessage> arrival;  ///< the arrived part of the message; null: no fragment has arrived
         bool done = false;
-        uint64_t seen = 0;                   ///< number of fragments known to have been sent
-        uint64_t asked_to = 0;               ///< index before which all missing fragments were requested
-        uint64_t ask_at = UINT64_MAX;        ///< time to request newly missing fragments
-        uint64_t ask_again_at = UINT64_MAX;  ///< time to repeat earlier requests
+        uint64_t seen = 0;                 ///< number of fragments known to have been sent
+        uint64_t requested_to = 0;         ///< index before which all missing fragments were requested
+        uint64_t request_at = UINT64_MAX;  ///< time to request newly missing fragments
+        uint64_t repeat_at = UINT64_MAX;   ///< time to repeat earlier requests
         uint64_t pause = kAskAgainNs;
         uint32_t asked = 0;  ///< number of repeated requests without success
 
@@ -83,8 +83,8 @@ class Incoming {
     bool reach(uint32_t serial, uint64_t now);
     void miss(IncomingMessage& message, uint64_t at);
     template <class F>
-    void ask_for(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
-    void take_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now);
+    void request_missing(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
+    void handle_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now);
     void note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now);
     void settle();
 
@@ -104,11 +104,11 @@ class Incoming {
 /// Requests the missing fragments of a message from fragment number `from` on, by at most kMostNotes requests. If no fragment has arrived
 /// yet, requests the first 64.
 template <class F>
-void Incoming::ask_for(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
+void Incoming::request_missing(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit) {
     const bool urgent = message.asked > 1;
     if (!message.arrival) {
         visit(Missing{serial, 0, ~uint64_t{0}, urgent});
-        message.asked_to = 64;
+        message.requested_to = 64;
     } else {
         const ArrivingMessage& arrival = *message.arrival;
         uint64_t at = std::max(from, arrival.first_missing());
@@ -118,32 +118,32 @@ void Incoming::ask_for(IncomingMessage& message, uint32_t serial, uint64_t from,
                 if (!arrival.has(at + bit)) missing.mask |= uint64_t{1} << bit;
             if (missing.mask) visit(missing);
         }
-        message.asked_to = std::max(message.asked_to, std::min(at, message.seen));
+        message.requested_to = std::max(message.requested_to, std::min(at, message.seen));
     }
-    message.ask_again_at = message.waits() ? now + message.pause : UINT64_MAX;
+    message.repeat_at = message.waits() ? now + message.pause : UINT64_MAX;
 }
 
 // A request is repeated only after a pause, even if a part of its fragments has arrived or some arrived twice. Otherwise repeats would
 // cause requests, and these more repeats than a congested network can carry.
 template <class F>
-void Incoming::ask(uint64_t now, F&& visit) {
+void Incoming::request(uint64_t now, F&& visit) {
     deadline_ = UINT64_MAX;
     for (uint32_t i = 0; i < messages_.size(); ++i) {
         IncomingMessage& message = messages_[i];
         if (message.done) continue;
         if (message.arrival && !message.arrival->takes()) {
-            if (message.ask_at <= now) message.ask_at = now + kAskAgainNs;
-            if (message.ask_again_at <= now) message.ask_again_at = now + kAskAgainNs;
-        } else if (message.ask_again_at <= now) {
+            if (message.request_at <= now) message.request_at = now + kAskAgainNs;
+            if (message.repeat_at <= now) message.repeat_at = now + kAskAgainNs;
+        } else if (message.repeat_at <= now) {
             ++message.asked;
             message.pause = std::min(message.pause * 2, kAskAtMostNs);
-            ask_for(message, first_ + i, 0, now, visit);
-            message.ask_at = message.misses() ? now : UINT64_MAX;
-        } else if (message.ask_at <= now) {
-            ask_for(message, first_ + i, message.asked_to, now, visit);
-            message.ask_at = message.misses() ? now + kReorderNs : UINT64_MAX;
+            request_missing(message, first_ + i, 0, now, visit);
+            message.request_at = message.misses() ? now : UINT64_MAX;
+        } else if (message.request_at <= now) {
+            request_missing(message, first_ + i, message.requested_to, now, visit);
+            message.request_at = message.misses() ? now + kReorderNs : UINT64_MAX;
         }
-        deadline_ = std::min({deadline_, message.ask_at, message.ask_again_at});
+        deadline_ = std::min({deadline_, message.request_at, message.repeat_at});
     }
 }
 

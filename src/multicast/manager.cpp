@@ -34,16 +34,16 @@ struct GroupManager {
     std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< all groups, by key
     std::vector<Membership*> order;                                 ///< all groups, the most recently used last
     uint64_t next = 0;                                              ///< time of the next run(), ns
-    uint64_t look_at = 0, looked_at = 0;                            ///< ns
+    uint64_t check_at = 0, looked_at = 0;                           ///< ns
     uint64_t cost = 0;
-    bool told_silence = false, told_deafness = false;
+    bool warned_silence = false, warned_unreachable = false;
 
     bool run(uint64_t now);
     void settle(Membership& one, uint64_t now);
     void drop_idle();
     bool make_room(const Membership& for_whom);
-    void tell_silence();
-    void tell_deafness();
+    void warn_silence();
+    void warn_unreachable();
 };
 STARLING_STATE GroupManager* manager = nullptr;
 
@@ -69,22 +69,22 @@ bool GroupManager::make_room(const Membership& for_whom) {
     const uint64_t now = now_ns();
     least->rests_until = now + kRestNs;
     ++counters.groups_evicted;
-    least->group.apply(GroupEvent::give_up, now);
-    look_again(*least);
+    least->group.apply(GroupEvent::abandoned, now);
+    check_again(*least);
     return !holds_place(*least);
 }
 
 // Warns once per process. If all processes know of the problem, only one of them warns.
-void GroupManager::tell_silence() {
-    if (std::exchange(told_silence, true) || config().verbose < 1) return;
+void GroupManager::warn_silence() {
+    if (std::exchange(warned_silence, true) || config().verbose < 1) return;
     std::fprintf(stderr,
                  "starling: a test of a multicast group was not answered by all its members within %d ms, so collectives use "
                  "point-to-point messages. Switches that filter IGMP need a querier; STARLING_MULTICAST=off avoids the wait\n",
                  static_cast<int>(config().multicast_patience));
 }
 
-void GroupManager::tell_deafness() {
-    if (std::exchange(told_deafness, true) || config().verbose < 1) return;
+void GroupManager::warn_unreachable() {
+    if (std::exchange(warned_unreachable, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
         "starling: rank %u gets no multicast any more, so collectives use point-to-point messages. Check that the switches "
@@ -105,18 +105,18 @@ void GroupManager::settle(Membership& one, uint64_t now) {
     } else if (before == GroupState::testing && (state == GroupState::leaving || state == GroupState::absent)) {
         if (one.group.was_silent()) {
             ++one.failures;
-            if (one.group.leads()) tell_silence();
+            if (one.group.leads()) warn_silence();
         }
     } else if (before == GroupState::ready) {
-        if (!one.group.is_deaf() || now - one.ready_at > kTrustNs) one.failures = 0;
-        if (one.group.is_deaf()) ++one.failures, tell_deafness();
+        if (!one.group.is_unreachable() || now - one.ready_at > kTrustNs) one.failures = 0;
+        if (one.group.is_unreachable()) ++one.failures, warn_unreachable();
     }
     if (state == GroupState::absent)
         one.rests_until = std::max(one.rests_until, now + std::min(kRestNs << std::min(one.failures, 6u), kRestAtMostNs));
 }
 
 bool GroupManager::run(uint64_t now) {
-    const bool look = now >= look_at;
+    const bool look = now >= check_at;
     if (look) {
         looked_at = now;
         drop_idle();
@@ -127,7 +127,7 @@ bool GroupManager::run(uint64_t now) {
     for (size_t i = 0; i < order.size(); ++i) {
         Membership& one = *order[i];
         // Check groups that this process has left too, because it still passes on notes about earlier messages.
-        if (look) one.look_for_dead(now);
+        if (look) one.mark_dead(now);
         if (look || one.due <= now) {
             any |= one.group.run(now);
             settle(one, now);
@@ -138,8 +138,8 @@ bool GroupManager::run(uint64_t now) {
         next = std::min(next, one.due);
     }
     if (poll_pool()) any = true, next = 0;
-    look_at = patience == UINT64_MAX ? patience : looked_at + patience;
-    next = std::min(next, look_at);
+    check_at = patience == UINT64_MAX ? patience : looked_at + patience;
+    next = std::min(next, check_at);
     return any;
 }
 
@@ -155,9 +155,9 @@ void GroupManager::drop_idle() {
     for (size_t i = order.size(); i-- > 0;) {
         Membership& one = *order[i];
         if (one.users > 0 || !one.group.outgoing().drained()) continue;
-        if (one.pooled ? !is_over(one) : one.of_own_job() && ++idle <= kMostIdle) continue;
+        if (one.pooled ? !is_finished(one) : one.of_own_job() && ++idle <= kMostIdle) continue;
         const uint64_t now = now_ns();
-        one.group.apply(GroupEvent::give_up, now);
+        one.group.apply(GroupEvent::abandoned, now);
         settle(one, now);
         if (holds_place(one)) continue;
         if (one.pooled) forget_in_pool(one);
@@ -166,11 +166,11 @@ void GroupManager::drop_idle() {
     }
 }
 
-void answer_gone(link::Peer& peer, const Note& asked) {
+void reply_left(link::Peer& peer, const Note& asked) {
     if (asked.kind != NoteKind::ack && asked.kind != NoteKind::missing && asked.kind != NoteKind::datagram) return;
     Note note{};
     note.group = asked.group;
-    note.kind = NoteKind::gone;
+    note.kind = NoteKind::left;
     link::send_control(peer, packet::PacketKind::multicast, &note, sizeof note);
 }
 
@@ -179,13 +179,13 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
     if (packet.header.bytes < sizeof note) return;
     std::memcpy(&note, packet.payload, sizeof note);
     const auto found = manager ? manager->all.find(note.group) : decltype(manager->all.find(0)){};
-    if (!manager || found == manager->all.end()) return answer_gone(peer, note);
+    if (!manager || found == manager->all.end()) return reply_left(peer, note);
     Membership& one = *found->second;
     const uint32_t from = one.index_of({peer.job.address().id, peer.rank});
     if (from == one.group.size() || from == one.group.me() || !check(note, one.group.size())) return;
     const uint64_t now = now_ns();
-    if (note.kind == NoteKind::wish) {
-        on_wish(packet.payload + sizeof note, packet.header.bytes - sizeof note);
+    if (note.kind == NoteKind::group_request) {
+        on_group_request(packet.payload + sizeof note, packet.header.bytes - sizeof note);
     } else if (note.kind == NoteKind::datagram) {
         GroupDatagram datagram;
         if (decode(packet.payload + sizeof note, packet.header.bytes - sizeof note, one.group.size(), datagram))
@@ -196,7 +196,7 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
         if (note.kind == NoteKind::unready && one.group.state() == GroupState::absent)
             one.rests_until = std::max(one.rests_until, now + kRestNs);
     }
-    look_again(one);
+    check_again(one);
 }
 
 /// Fails receives from processes that have ended, whether or not a group currently has them as members.
@@ -209,8 +209,8 @@ void on_failures() {
     for (const MemberName& who : ended) manager->desk.fail(who.job, who.rank);
     const uint64_t now = now_ns();
     for (Membership* one : manager->order) {
-        one->look_for_dead(now);
-        look_again(*one);
+        one->mark_dead(now);
+        check_again(*one);
     }
 }
 
@@ -218,7 +218,7 @@ void on_failures() {
 
 ReceiveQueue& desk() { return manager->desk; }
 
-void look_again(Membership& membership) { membership.due = manager->next = 0; }
+void check_again(Membership& membership) { membership.due = manager->next = 0; }
 
 uint64_t cost_of_joining() { return manager->cost; }
 
@@ -238,14 +238,14 @@ Membership* make_group(std::span<const link::Process> members, uint32_t me, uint
     auto& place = manager->all[name.key];
     if (!place) {
         place = std::make_unique<Membership>(members, me, name, manager->desk);
-        place->touched = look_again;
+        place->touched = check_again;
         place->may_join = [](Membership& self) { return manager->make_room(self); };
         manager->order.push_back(place.get());
     }
     Membership& one = *place;
     std::erase(manager->order, &one);
     manager->order.push_back(&one);
-    look_again(one);
+    check_again(one);
     return &one;
 }
 
@@ -260,7 +260,7 @@ void release(Membership& membership) {
         // A ready group is not left, but kept for the next user.
         if (membership.pooled || membership.group.state() != GroupState::ready)
             membership.group.apply(GroupEvent::unwanted, now_ns());
-        look_again(membership);
+        check_again(membership);
         manager->drop_idle();
     }
 }
@@ -269,12 +269,12 @@ void want(Membership& membership, bool others_wait) {
     if (membership.group.state() != GroupState::absent) return;
     const uint64_t now = now_ns();
     if (now < membership.rests_until) {
-        if (others_wait) membership.group.turn_down();
+        if (others_wait) membership.group.decline_test();
         return;
     }
     membership.rests_until = now + kRestNs;  // earliest next try if there is no place now
     membership.group.apply(GroupEvent::want, now);
-    look_again(membership);
+    check_again(membership);
 }
 
 bool all_delivered() {
@@ -283,7 +283,7 @@ bool all_delivered() {
     for (Membership* one : manager->order) {
         if (one->group.outgoing().drained()) continue;
         all = false;
-        if (one->group.request_acks(now_ns())) look_again(*one);
+        if (one->group.request_acks(now_ns())) check_again(*one);
     }
     return all;
 }

@@ -23,7 +23,7 @@ void want(Membership& membership, bool others_wait = false);
 /// Counts a message sent or received by the group.
 inline void note_use(Membership& membership) { ++membership.value; }
 /// Makes the next poll run the group.
-void look_again(Membership& membership);
+void check_again(Membership& membership);
 
 /// Returns the recent average time of joining and testing a group, in ns; 0: unknown.
 uint64_t cost_of_joining();

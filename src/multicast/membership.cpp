@@ -25,14 +25,14 @@ std::vector<MemberName> names_of(std::span<const link::Process> members) {
 
 /// Returns the message bytes per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits need not
 /// agree, because each message carries its fragment size.
-uint32_t piece_of() {
+uint32_t fragment_size() {
     const uint32_t most = link::network()->group_payload();
     return (most - static_cast<uint32_t>(sizeof(GroupDatagramHeader))) / 8 * 8;
 }
 
 /// Reports, once per process, why a group cannot be joined. An invalid setting concerns all processes, so only rank 0 reports it; any other
 /// error is due to this host, and is reported if the job is verbose.
-void tell_refusal(int error) {
+void report_refusal(int error) {
     STARLING_STATE static bool told = false;
     const bool setting = error == MPI_ERR_ARG;
     if (std::exchange(told, true) || (setting ? link::self().rank != 0 : config().verbose < 1)) return;
@@ -45,7 +45,8 @@ Membership::Membership(std::span<const link::Process> members, uint32_t me, cons
                        ReceiveQueue& desk)
     : name(its_name),
       group(names_of(members), me,
-            {its_name.key, now_ns(), piece_of(), static_cast<uint64_t>(config().multicast_patience) * 1'000'000}, *this, desk),
+            {its_name.key, now_ns(), fragment_size(), static_cast<uint64_t>(config().multicast_patience) * 1'000'000}, *this,
+            desk),
       processes_(members.begin(), members.end()) {
     std::vector<link::Job*> jobs;
     for (const link::Process& member : members) {
@@ -68,11 +69,11 @@ link::Peer* Membership::peer(uint32_t member) const {
     return peer && !peer->dead ? peer : nullptr;
 }
 
-void Membership::look_for_dead(uint64_t now) {
+void Membership::mark_dead(uint64_t now) {
     for (uint32_t member = 0; member < group.size(); ++member) {
         if (member == group.me()) continue;
         const link::Process& who = processes_[member];
-        const link::Peer* const met = who.job->peer_if_met(who.rank);
+        const link::Peer* const met = who.job->find_peer(who.rank);
         if (who.job->dead() || (met && met->dead))
             group.on_out(member, true, now);
         else if (met && link::has_finalized(*met))
@@ -107,18 +108,18 @@ bool Membership::to_member(uint32_t member, const GroupDatagramHeader& head, con
     note.group = name.key;
     note.kind = NoteKind::datagram;
     note.sender = head.sender;
-    note.who = static_cast<uint16_t>(group.me());
+    note.member = static_cast<uint16_t>(group.me());
     const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
     if (!send_behind_note(member, note, parts, 2)) return false;
     ++counters.group_singles;
     return true;
 }
 
-void Membership::wish(uint32_t member, const std::byte* claim, uint32_t bytes) {
+void Membership::request_group(uint32_t member, const std::byte* claim, uint32_t bytes) {
     Note note{};
     note.group = name.key;
-    note.kind = NoteKind::wish;
-    note.who = static_cast<uint16_t>(group.me());
+    note.kind = NoteKind::group_request;
+    note.member = static_cast<uint16_t>(group.me());
     const iovec part{const_cast<std::byte*>(claim), bytes};
     send_behind_note(member, note, &part, 1);  // without room the request is lost, and the communicator gets no pool group
 }
@@ -128,10 +129,10 @@ void Membership::note(uint32_t member, const Note& note) {
     if (link::Peer* const to = peer(member)) link::send_control(*to, packet::PacketKind::multicast, &note, sizeof note);
 }
 
-void Membership::tell_gone() {
+void Membership::announce_leave() {
     Note gone{};
     gone.group = name.key;
-    gone.kind = NoteKind::gone;
+    gone.kind = NoteKind::left;
     for (uint32_t member = 0; member < group.size(); ++member)
         if (member != group.me() && !group.is_out(member)) note(member, gone);
 }
@@ -139,7 +140,7 @@ void Membership::tell_gone() {
 bool Membership::join() {
     if (may_join && !may_join(*this)) return false;
     if (const int error = link::network()->join(name, *this, network_)) {
-        tell_refusal(error);
+        report_refusal(error);
         clear_failure();
         return false;
     }

@@ -29,16 +29,16 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     /// Whether this is a pool group that was left before its assignment was known: the assignment may still arrive.
     bool lost = false;
     /// Notifies the other members that this process has left the group for good.
-    void tell_gone();
+    void announce_leave();
 
     link::Process process(uint32_t member) const { return processes_[member]; }
     /// Returns the member's index, or size() if it is not one.
     uint32_t index_of(const MemberName& who) const;
     bool of_own_job() const { return own_job_; }
     /// Marks members that are dead or have finalized.
-    void look_for_dead(uint64_t now);
+    void mark_dead(uint64_t now);
     /// Sends `member` a request for a pool group.
-    void wish(uint32_t member, const std::byte* claim, uint32_t bytes);
+    void request_group(uint32_t member, const std::byte* claim, uint32_t bytes);
     /// Returns false if this process is in as many groups as it may be. Null: there is no limit.
     bool (*may_join)(Membership& self) = nullptr;
     /// Called when a datagram has arrived, to run the group soon.

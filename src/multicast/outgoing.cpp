@@ -13,13 +13,13 @@ namespace starling::multicast {
 // window.
 bool Outgoing::takes(uint64_t bytes) const {
     if (messages_.empty()) return true;
-    return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, piece_) <= window_ &&
+    return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, fragment_bytes_) <= window_ &&
            messages_.size() < kMostMessages && kept_ + bytes <= kMostKept;
 }
 
 void Outgoing::start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
-    OutgoingMessage message{context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, piece_),
-                            0,       {}};
+    OutgoingMessage message{
+        context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, fragment_bytes_), 0, {}};
     const bool copied = bytes <= kMostCopied;
     if (copied) {
         message.copy.assign(message.data, message.data + bytes);
@@ -69,12 +69,12 @@ GroupDatagramHeader Outgoing::head_of(const OutgoingMessage& message, uint32_t s
             message.call,
             message.bytes,
             static_cast<uint32_t>(fragment),
-            piece_};
+            fragment_bytes_};
 }
 
 const std::byte* Outgoing::body_of(const OutgoingMessage& message, uint64_t fragment, uint32_t& bytes) const {
-    const uint64_t at = fragment * piece_;
-    bytes = static_cast<uint32_t>(std::min<uint64_t>(piece_, message.bytes - at));
+    const uint64_t at = fragment * fragment_bytes_;
+    bytes = static_cast<uint32_t>(std::min<uint64_t>(fragment_bytes_, message.bytes - at));
     return message.data + at;
 }
 
@@ -123,8 +123,8 @@ bool Outgoing::send_new(GroupTransmitter& wire, uint64_t now) {
 
 /// Returns whether the fragment was repeated so recently that a further request must wait.
 bool Outgoing::is_on_its_way(OutgoingMessage& message, const Wish& wish, uint64_t now) {
-    const auto at = message.repeated_at.find(uint64_t{wish.fragment} << 16 | wish.who);
-    return at != message.repeated_at.end() && now - at->second < (wish.who == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
+    const auto at = message.repeated_at.find(uint64_t{wish.fragment} << 16 | wish.member);
+    return at != message.repeated_at.end() && now - at->second < (wish.member == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
 }
 
 /// Repeats a fragment. Returns false if there is no room now.
@@ -134,9 +134,9 @@ bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
     const GroupDatagramHeader head = head_of(*message, wish.serial, wish.fragment);
     uint32_t bytes;
     const std::byte* const body = body_of(*message, wish.fragment, bytes);
-    const bool several = wish.who == Note::kSeveral;
-    if (several ? !wire.to_group(head, body, bytes) : !wire.to_member(wish.who, head, body, bytes)) return false;
-    message->repeated_at[uint64_t{wish.fragment} << 16 | wish.who] = now;
+    const bool several = wish.member == Note::kSeveral;
+    if (several ? !wire.to_group(head, body, bytes) : !wire.to_member(wish.member, head, body, bytes)) return false;
+    message->repeated_at[uint64_t{wish.fragment} << 16 | wish.member] = now;
     ++repeated_;
     ++counters.group_repeats;
     return true;
@@ -145,20 +145,20 @@ bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
 // Repeats the requested fragments. A member without room does not delay repeats to others.
 bool Outgoing::repeat(GroupTransmitter& wire, uint64_t now) {
     std::deque<Wish> later;
-    const size_t count = wishes_.size();
-    for (const Wish& wish : std::exchange(wishes_, {}))
+    const size_t count = requests_.size();
+    for (const Wish& wish : std::exchange(requests_, {}))
         if (!repeat(wire, wish, now)) later.push_back(wish);
-    wishes_ = std::move(later);
-    if (!wishes_.empty())
+    requests_ = std::move(later);
+    if (!requests_.empty())
         stuck_ = true;
     else
-        wishes_at_ = UINT64_MAX;
-    return wishes_.size() < count;
+        requests_at_ = UINT64_MAX;
+    return requests_.size() < count;
 }
 
 bool Outgoing::run(GroupTransmitter& wire, uint64_t now) {
     stuck_ = false;
-    bool any = wishes_at_ <= now && repeat(wire, now);
+    bool any = requests_at_ <= now && repeat(wire, now);
     any |= send_new(wire, now);
     if (!messages_.empty() && heartbeat_at_ <= now) {
         ++heartbeats_;
@@ -174,7 +174,7 @@ bool Outgoing::run(GroupTransmitter& wire, uint64_t now) {
 
 uint64_t Outgoing::deadline() const {
     if (stuck_) return 0;
-    return std::min(wishes_at_, messages_.empty() ? UINT64_MAX : heartbeat_at_);
+    return std::min(requests_at_, messages_.empty() ? UINT64_MAX : heartbeat_at_);
 }
 
 void Outgoing::acknowledged(const Position& position, uint64_t now) {
@@ -217,16 +217,16 @@ void Outgoing::missed(const Missing& missing, uint16_t who, uint64_t now) {
         if (fragment >= message->sent) break;
         const Wish wish{missing.serial, static_cast<uint32_t>(fragment), who, missing.urgent};
         if (is_on_its_way(*message, wish, now)) continue;
-        const auto same = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& other) {
+        const auto same = std::find_if(requests_.begin(), requests_.end(), [&](const Wish& other) {
             return other.serial == wish.serial && other.fragment == fragment &&
-                   (other.who == who || !(other.urgent || wish.urgent));
+                   (other.member == who || !(other.urgent || wish.urgent));
         });
-        if (same == wishes_.end())
-            wishes_.push_back(wish);
-        else if (same->who != who)
-            same->who = Note::kSeveral;
+        if (same == requests_.end())
+            requests_.push_back(wish);
+        else if (same->member != who)
+            same->member = Note::kSeveral;
     }
-    wishes_at_ = std::min(wishes_at_, now + kGatherNs);
+    requests_at_ = std::min(requests_at_, now + kGatherNs);
     calm_ = kHeartbeatNs;
     if (now - shrunk_at_ > 4 * kHeartbeatNs) {
         window_ = std::max(kLeastWindow, window_ / 2);

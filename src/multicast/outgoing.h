@@ -48,7 +48,7 @@ class Outgoing {
     static constexpr uint64_t kRepeatNs = 800'000;  ///< minimum interval between repeats of a fragment to the group
     static constexpr uint64_t kSingleAgainNs = 100'000'000;  ///< minimum interval between repeats to one member, by session
 
-    Outgoing(uint16_t me, uint64_t epoch, uint32_t piece) : me_(me), epoch_(epoch), piece_(piece) {}
+    Outgoing(uint16_t me, uint64_t epoch, uint32_t piece) : me_(me), epoch_(epoch), fragment_bytes_(piece) {}
 
     bool takes(uint64_t bytes) const;
     void start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now);
@@ -83,7 +83,7 @@ class Outgoing {
     };
     struct Wish {
         uint32_t serial, fragment;
-        uint16_t who;
+        uint16_t member;
         bool urgent;
     };
     OutgoingMessage* find(uint32_t serial);
@@ -101,7 +101,7 @@ class Outgoing {
 
     const uint16_t me_;
     const uint64_t epoch_;
-    const uint32_t piece_;
+    const uint32_t fragment_bytes_;
     std::deque<OutgoingMessage> messages_;  ///< messages that not all members have acknowledged
     uint32_t first_ = kCounterStart;        ///< serial of messages_.front()
     uint32_t next_ = 0;                     ///< index in messages_ of the message that is sent next, or continued
@@ -110,8 +110,8 @@ class Outgoing {
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;
     uint32_t window_ = 48;
     uint64_t shrunk_at_ = 0;
-    std::deque<Wish> wishes_;
-    uint64_t wishes_at_ = UINT64_MAX, heartbeat_at_ = UINT64_MAX;
+    std::deque<Wish> requests_;
+    uint64_t requests_at_ = UINT64_MAX, heartbeat_at_ = UINT64_MAX;
     uint64_t calm_ = kHeartbeatNs, pause_ = kHeartbeatNs;
     uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< start of the last message; average interval between messages, ns
     bool hurried_ = false;

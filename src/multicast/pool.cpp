@@ -66,15 +66,15 @@ struct Ready {
 struct GroupPool {
     std::vector<link::Process> members;  ///< leaders of the job's hosts
     uint32_t me = 0;
-    std::vector<std::unique_ptr<Ready>> ready;        ///< unassigned groups, by number
-    std::vector<std::unique_ptr<Ready>> lost;         ///< left groups whose assignment may still arrive
-    std::deque<uint64_t> granted;                     ///< recent contexts with a group, as a request may arrive more than once
-    std::unordered_map<uint64_t, Membership*> given;  ///< assigned groups by context
+    std::vector<std::unique_ptr<Ready>> ready;  ///< unassigned groups, by number
+    std::vector<std::unique_ptr<Ready>> lost;   ///< left groups whose assignment may still arrive
+    std::deque<uint64_t> granted;               ///< recent contexts with a group, as a request may arrive more than once
+    std::unordered_map<uint64_t, Membership*> assigned;  ///< assigned groups by context
 
     void add(uint64_t number);
     void apply(const AddressClaim& claim, Membership& membership);
     void grant(const AddressClaim& claim);
-    bool take_claim(Ready& one);
+    bool adopt_claim(Ready& one);
 };
 STARLING_STATE GroupPool* pool = nullptr;
 
@@ -100,14 +100,14 @@ void GroupPool::apply(const AddressClaim& claim, Membership& membership) {
     const uint64_t now = now_ns();
     std::vector<bool> in(members.size());
     for (size_t i = 0; i < in.size(); ++i) in[i] = claim.has(i);
-    membership.group.narrow(in, now);
+    membership.group.restrict_to(in, now);
     membership.taken = true;
     membership.lost = false;
     if (in[me] && !desk().is_closed(claim.context))
-        given[claim.context] = &membership;
+        assigned[claim.context] = &membership;
     else
         membership.group.apply(GroupEvent::unwanted, now);
-    look_again(membership);
+    check_again(membership);
 }
 
 void GroupPool::grant(const AddressClaim& claim) {
@@ -148,7 +148,7 @@ void fill_pool() {
     for (uint64_t number = 1; number <= static_cast<uint64_t>(config().multicast_pool); ++number) pool->add(number);
 }
 
-void take_from_pool(uint64_t context, std::span<const link::Process> members) {
+void request_from_pool(uint64_t context, std::span<const link::Process> members) {
     if (!pool || pool->ready.empty()) return;
     AddressClaim claim(pool->members.size());
     claim.context = context;
@@ -159,51 +159,52 @@ void take_from_pool(uint64_t context, std::span<const link::Process> members) {
     }
     if (pool->me == 0) return pool->grant(claim);
     const std::vector<std::byte> bytes = claim.bytes();
-    pool->ready.front()->membership->wish(0, bytes.data(), static_cast<uint32_t>(bytes.size()));
+    pool->ready.front()->membership->request_group(0, bytes.data(), static_cast<uint32_t>(bytes.size()));
 }
 
-Membership* given_by_pool(uint64_t context) {
+Membership* assigned_by_pool(uint64_t context) {
     if (!pool) return nullptr;
-    const auto found = pool->given.find(context);
-    return found == pool->given.end() ? nullptr : found->second;
+    const auto found = pool->assigned.find(context);
+    return found == pool->assigned.end() ? nullptr : found->second;
 }
 
 void forget_in_pool(uint64_t context) {
     if (!pool) return;
-    const auto found = pool->given.find(context);
-    if (found == pool->given.end()) return;
+    const auto found = pool->assigned.find(context);
+    if (found == pool->assigned.end()) return;
     Membership& membership = *found->second;
-    pool->given.erase(found);
+    pool->assigned.erase(found);
     if (membership.users > 0) return;
     membership.group.apply(GroupEvent::unwanted, now_ns());  // the communicator never used it
-    look_again(membership);
+    check_again(membership);
 }
 
 void forget_in_pool(Membership& membership) {
-    std::erase_if(pool->given, [&](const auto& one) { return one.second == &membership; });
+    std::erase_if(pool->assigned, [&](const auto& one) { return one.second == &membership; });
     std::erase_if(pool->lost, [&](const auto& one) {
         if (one->membership != &membership) return false;
         desk().withdraw(one->claim, one->label(pool->members[0]));
         return true;
     });
-    if (pool->me == 0) membership.tell_gone();
+    if (pool->me == 0) membership.announce_leave();
 }
 
-bool is_over(const Membership& membership) {
+bool is_finished(const Membership& membership) {
     const MulticastGroup& group = membership.group;
     if (group.state() != GroupState::absent || !membership.taken) return false;
     if (membership.lost && !group.is_out(0) && !group.left_behind()) return false;
-    return std::none_of(pool->given.begin(), pool->given.end(), [&](const auto& one) { return one.second == &membership; });
+    return std::none_of(pool->assigned.begin(), pool->assigned.end(),
+                        [&](const auto& one) { return one.second == &membership; });
 }
 
-void on_wish(const std::byte* wish, size_t bytes) {
+void on_group_request(const std::byte* wish, size_t bytes) {
     if (!pool || pool->me != 0 || pool->members.empty()) return;
     AddressClaim claim(pool->members.size());
     if (claim.read(wish, bytes)) pool->grant(claim);
 }
 
 /// Returns whether the group's assignment has arrived.
-bool GroupPool::take_claim(Ready& one) {
+bool GroupPool::adopt_claim(Ready& one) {
     if (!one.claim.done) return false;
     AddressClaim claim(members.size());
     if (one.claim.outcome.error == MPI_SUCCESS && claim.read(one.memory.data(), one.claim.outcome.bytes))
@@ -215,9 +216,9 @@ bool GroupPool::take_claim(Ready& one) {
 
 bool poll_pool() {
     if (!pool) return false;
-    bool any = std::erase_if(pool->lost, [](const auto& one) { return pool->take_claim(*one); }) > 0;
+    bool any = std::erase_if(pool->lost, [](const auto& one) { return pool->adopt_claim(*one); }) > 0;
     for (size_t i = 0; i < pool->ready.size(); ++i) {
-        const bool claimed = pool->take_claim(*pool->ready[i]);
+        const bool claimed = pool->adopt_claim(*pool->ready[i]);
         if (!claimed && !pool->ready[i]->is_lost()) continue;
         std::unique_ptr<Ready> one = std::move(pool->ready[i]);
         pool->ready.erase(pool->ready.begin() + static_cast<ptrdiff_t>(i--));

@@ -16,18 +16,18 @@ namespace starling::multicast {
 void fill_pool();
 /// Requests a pool group for the communicator with that context, which this process leads. Does not block; there may be none available.
 /// `members` are sorted by name.
-void take_from_pool(uint64_t context, std::span<const link::Process> members);
+void request_from_pool(uint64_t context, std::span<const link::Process> members);
 /// Returns the group assigned to the communicator with that context; null: none (yet).
-Membership* given_by_pool(uint64_t context);
+Membership* assigned_by_pool(uint64_t context);
 /// Handle the end of a communicator or of a group.
 void forget_in_pool(uint64_t context);
 void forget_in_pool(Membership& membership);
 /// Returns whether this process needs nothing more from a pool group. Either the group was assigned to others or to a communicator that has
 /// ended. Or this process has left it, and knows that it was not assigned before.
-bool is_over(const Membership& membership);
+bool is_finished(const Membership& membership);
 
-/// on_wish() handles a request for a pool group. poll_pool() handles changes of pool groups, and returns whether there were any.
-void on_wish(const std::byte* wish, size_t bytes);
+/// on_group_request() handles a request for a pool group. poll_pool() handles changes of pool groups, and returns whether there were any.
+void on_group_request(const std::byte* wish, size_t bytes);
 bool poll_pool();
 
 }  // namespace starling::multicast

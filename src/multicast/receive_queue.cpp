@@ -12,7 +12,7 @@ ArrivingMessage::ArrivingMessage(const MessageLabel& its_label, uint64_t its_byt
                                  std::shared_ptr<uint64_t> kept)
     : label(its_label),
       bytes(its_bytes),
-      piece(its_piece),
+      fragment_bytes(its_piece),
       fragments_(fragments_of(its_bytes, its_piece)),
       total_(std::move(kept)) {}
 
@@ -21,25 +21,25 @@ void ArrivingMessage::charge(uint64_t count) {
     charged_ = count;
 }
 
-void ArrivingMessage::want_nothing() {
+void ArrivingMessage::discard_rest() {
     receive_ = nullptr;
-    taken_back_ = true;
-    kept_ = {};
+    withdrawn_ = true;
+    stored_bytes_ = {};
     charge(0);
 }
 
 void ArrivingMessage::put(uint64_t at, const std::byte* data, uint64_t count) {
     if (receive_) {
         if (count > 0 && at < receive_->bytes) std::memcpy(receive_->memory + at, data, std::min(count, receive_->bytes - at));
-    } else if (!taken_back_) {
-        if (kept_.size() < at + count) kept_.resize(at + count);
-        if (count > 0) std::memcpy(kept_.data() + at, data, count);
-        charge(kLeast + kept_.size());
+    } else if (!withdrawn_) {
+        if (stored_bytes_.size() < at + count) stored_bytes_.resize(at + count);
+        if (count > 0) std::memcpy(stored_bytes_.data() + at, data, count);
+        charge(kLeast + stored_bytes_.size());
     }
 }
 
-void ArrivingMessage::take(uint64_t fragment, const std::byte* data, uint32_t count) {
-    put(fragment * piece, data, count);
+void ArrivingMessage::handle(uint64_t fragment, const std::byte* data, uint32_t count) {
+    put(fragment * fragment_bytes, data, count);
     if (got_.size() <= fragment) got_.resize(fragment + 1);
     got_[fragment] = true;
     ++have_;
@@ -55,23 +55,23 @@ std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const MessageLabel& label,
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
         MulticastReceive& receive = *posted->second;
         posted_.erase(posted);
-        give(*made, receive);
+        deliver(*made, receive);
     } else if (refused_.erase(label) > 0 || closed_.contains(label.context)) {
-        made->want_nothing();
+        made->discard_rest();
     }
     return made;
 }
 
-void ReceiveQueue::give(ArrivingMessage& arrival, MulticastReceive& receive) {
+void ReceiveQueue::deliver(ArrivingMessage& arrival, MulticastReceive& receive) {
     arrival.receive_ = &receive;
-    const uint64_t count = std::min<uint64_t>(arrival.kept_.size(), receive.bytes);
-    if (count > 0) std::memcpy(receive.memory, arrival.kept_.data(), count);
-    arrival.kept_ = {};
+    const uint64_t count = std::min<uint64_t>(arrival.stored_bytes_.size(), receive.bytes);
+    if (count > 0) std::memcpy(receive.memory, arrival.stored_bytes_.data(), count);
+    arrival.stored_bytes_ = {};
     arrival.charge(0);
 }
 
-void ReceiveQueue::came(ArrivingMessage& arrival) {
-    if (!arrival.complete() || (!arrival.receive_ && !arrival.taken_back_)) return;
+void ReceiveQueue::arrived(ArrivingMessage& arrival) {
+    if (!arrival.complete() || (!arrival.receive_ && !arrival.withdrawn_)) return;
     finish(arrival);
 }
 
@@ -80,13 +80,13 @@ void ReceiveQueue::finish(ArrivingMessage& arrival) {
     const uint64_t bytes = arrival.bytes;
     const auto keep = arrivals_.extract(arrival.label);  // keeps the message alive until the end of the function
     if (!receive) return;
-    arrival.want_nothing();
+    arrival.discard_rest();
     receive->outcome.bytes = bytes;
     if (bytes > receive->bytes) {
         receive->outcome.error =
             starling::fail(MPI_ERR_TRUNCATE, "a multicast message of %llu bytes is too long for a buffer of %llu bytes",
                            static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(receive->bytes));
-        progress::keep_failure(*receive);
+        progress::save_failure(*receive);
     }
     receive->complete();
 }
@@ -97,8 +97,8 @@ void ReceiveQueue::post(MulticastReceive& receive, const MessageLabel& label) {
         posted_.emplace(label, &receive);
         return;
     }
-    give(*there->second, receive);
-    came(*there->second);
+    deliver(*there->second, receive);
+    arrived(*there->second);
 }
 
 bool ReceiveQueue::withdraw(MulticastReceive& receive, const MessageLabel& label) {
@@ -106,7 +106,7 @@ bool ReceiveQueue::withdraw(MulticastReceive& receive, const MessageLabel& label
     if (posted_.erase(label) > 0) return true;
     const auto there = arrivals_.find(label);
     if (there == arrivals_.end() || there->second->receive_ != &receive) return false;
-    there->second->want_nothing();
+    there->second->discard_rest();
     return true;
 }
 
@@ -124,7 +124,7 @@ void ReceiveQueue::forget(uint64_t context) {
     std::erase_if(refused_, [context](const MessageLabel& label) { return label.context == context; });
     for (auto at = arrivals_.begin(); at != arrivals_.end();) {
         const bool of_it = at->first.context == context;
-        if (of_it) at->second->want_nothing();
+        if (of_it) at->second->discard_rest();
         at = of_it ? arrivals_.erase(at) : std::next(at);
     }
 }
@@ -140,14 +140,14 @@ void ReceiveQueue::fail(uint64_t job, uint32_t rank) {
         ArrivingMessage& arrival = *at->second;
         const bool of_it = at->first.job == job && at->first.rank == rank && !arrival.complete();
         if (of_it && arrival.receive_) lost.push_back(arrival.receive_);
-        if (of_it) arrival.want_nothing();
+        if (of_it) arrival.discard_rest();
         at = of_it ? arrivals_.erase(at) : std::next(at);
     }
     std::erase_if(refused_, [&](const MessageLabel& label) { return label.job == job && label.rank == rank; });
     for (MulticastReceive* receive : lost) {
         receive->outcome.error =
             starling::fail(MPI_ERR_PROC_ABORTED, "rank %u ended before its multicast message was complete", rank);
-        progress::keep_failure(*receive);
+        progress::save_failure(*receive);
         receive->complete();
     }
 }

@@ -40,7 +40,7 @@ class ArrivingMessage {
 
     const MessageLabel label;
     const uint64_t bytes;
-    const uint32_t piece;
+    const uint32_t fragment_bytes;
 
     uint64_t fragments() const { return fragments_; }
     uint64_t have() const { return have_; }
@@ -52,12 +52,12 @@ class ArrivingMessage {
     /// Returns the number of leading fragments that have all arrived.
     uint64_t first_missing() const { return first_missing_; }
     /// Returns whether fragments are accepted: into the receive's memory or, without a receive, into a limited buffer of this object.
-    bool takes() const { return receive_ || taken_back_ || *total_ < kMostKept; }
+    bool takes() const { return receive_ || withdrawn_ || *total_ < kMostKept; }
     bool takes(uint64_t fragment) const {
-        return takes() && (receive_ || taken_back_ || (fragment + 1) * piece <= 2 * kMostKept);
+        return takes() && (receive_ || withdrawn_ || (fragment + 1) * fragment_bytes <= 2 * kMostKept);
     }
     /// Stores a fragment that has not arrived before.
-    void take(uint64_t fragment, const std::byte* data, uint32_t count);
+    void handle(uint64_t fragment, const std::byte* data, uint32_t count);
     static constexpr uint64_t kMostKept = 256 * 1024;  ///< limit of the bytes stored for one sender
     static constexpr uint64_t kMostAhead = 64 * 1024;  ///< limit of fragments ahead of the first missing one
 
@@ -66,14 +66,14 @@ class ArrivingMessage {
     static constexpr uint64_t kLeast = 256;  ///< bytes charged for an empty message
     void put(uint64_t at, const std::byte* data, uint64_t count);
     void charge(uint64_t bytes);
-    void want_nothing();
+    void discard_rest();
 
     MulticastReceive* receive_ = nullptr;
-    bool taken_back_ = false;  ///< whether its receive was withdrawn: fragments are discarded
+    bool withdrawn_ = false;  ///< whether its receive was withdrawn: fragments are discarded
     const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
     uint64_t charged_ = 0;
-    std::vector<std::byte> kept_;
+    std::vector<std::byte> stored_bytes_;
     std::vector<bool> got_;  ///< one flag per fragment, up to the last that has arrived
     uint64_t have_ = 0, first_missing_ = 0;
 };
@@ -85,7 +85,7 @@ class ReceiveQueue {
     std::shared_ptr<ArrivingMessage> arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                             const std::shared_ptr<uint64_t>& kept);
     /// Completes the message's receive, if all fragments have arrived.
-    void came(ArrivingMessage& arrival);
+    void arrived(ArrivingMessage& arrival);
 
     void post(MulticastReceive& receive, const MessageLabel& label);
     bool withdraw(MulticastReceive& receive, const MessageLabel& label);
@@ -108,7 +108,7 @@ class ReceiveQueue {
     size_t waiting() const { return arrivals_.size(); }
 
   private:
-    void give(ArrivingMessage& arrival, MulticastReceive& receive);
+    void deliver(ArrivingMessage& arrival, MulticastReceive& receive);
     void finish(ArrivingMessage& arrival);
 
     std::unordered_map<MessageLabel, MulticastReceive*, LabelHash> posted_;

@@ -78,7 +78,7 @@ void change(const char* name, void* context, void* dest, Operator op, T operand,
     if (op != Operator::look) wake(to);
     if (!old) return;
     *old = before;
-    looked();
+    poll_after_load();
 }
 
 template <class T>
@@ -182,7 +182,7 @@ void compare_swap(const char* name, void* context, void* dest, T cond, T value, 
                                 __ATOMIC_SEQ_CST);
     *old = __builtin_bit_cast(T, before);
     wake(to);
-    looked();
+    poll_after_load();
 }
 
 template <class T>
@@ -235,7 +235,7 @@ inline void signal_add(const char* name, void* context, uint64_t* signal, uint64
 }
 
 inline uint64_t signal_fetch(const char*, const uint64_t* signal) {
-    looked();
+    poll_after_load();
     return __atomic_load_n(signal, __ATOMIC_ACQUIRE);
 }
 

@@ -43,9 +43,9 @@ inline std::byte* reach(const void* context, const void* address, size_t bytes, 
 
 /// Counts a read of mapped memory and makes progress at every 128th read. The program may read in a loop until another PE changes the
 /// memory, and that PE may depend on this one's progress. Such a loop soon reaches 128 reads, and the cost per read is negligible.
-inline void looked() {
+inline void poll_after_load() {
     constexpr uint32_t kLooks = 128;
-    std::atomic<uint32_t>& looks = starling_shmem_near.looks;
+    std::atomic<uint32_t>& looks = starling_shmem_near.polls;
     const uint32_t so_far = looks.load(std::memory_order_relaxed) + 1;
     looks.store(so_far, std::memory_order_relaxed);
     if (so_far % kLooks == 0) [[unlikely]]
@@ -53,7 +53,7 @@ inline void looked() {
 }
 
 /// Records a store to a PE's memory; the next quiet wakes the PE if it waits.
-inline void stored(int pe) {
+inline void note_remote_store(int pe) {
     if (starling_shmem_near.stored.load(std::memory_order_relaxed) != pe) [[unlikely]]
         starling_shmem_stored(pe);
 }

@@ -13,7 +13,7 @@ void put(const char* name, void* context, void* dest, const void* source, size_t
             __builtin_memcpy(there, source, sizeof(T));
         else
             std::memcpy(there, source, n * sizeof(T));
-        return stored(to);
+        return note_remote_store(to);
     }
     starling_shmem_put(name, context, dest, source, n * sizeof(T), pe, false);
 }
@@ -23,7 +23,7 @@ void put_nbi(const char* name, void* context, void* dest, const void* source, si
     const int to = world_pe(context, pe);
     if (std::byte* there = reach(dest, n * sizeof(T), to)) [[likely]] {
         std::memcpy(there, source, n * sizeof(T));
-        return stored(to);
+        return note_remote_store(to);
     }
     starling_shmem_put(name, context, dest, source, n * sizeof(T), pe, true);
 }
@@ -40,7 +40,7 @@ void get(const char* name, void* context, void* dest, const void* source, size_t
             __builtin_memcpy(dest, there, sizeof(T));
         else
             std::memcpy(dest, there, n * sizeof(T));
-        return looked();
+        return poll_after_load();
     }
     starling_shmem_get(name, context, dest, source, n * sizeof(T), pe, false);
 }
@@ -49,7 +49,7 @@ template <class T>
 void get_nbi(const char* name, void* context, void* dest, const void* source, size_t n, int pe) {
     if (const std::byte* there = reach(context, source, n * sizeof(T), pe)) [[likely]] {
         std::memcpy(dest, there, n * sizeof(T));
-        return looked();
+        return poll_after_load();
     }
     starling_shmem_get(name, context, dest, source, n * sizeof(T), pe, true);
 }

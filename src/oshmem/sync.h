@@ -47,7 +47,7 @@ void check_variables(const char* name, const T* vars, size_t n) {
 /// Waits until `condition()` is true.
 template <class F>
 void wait_for(const char* name, F& condition) {
-    if (condition()) return looked();
+    if (condition()) return poll_after_load();
     starling_shmem_wait(
         name, [](void* f) { return static_cast<bool>((*static_cast<F*>(f))()); }, &condition);
 }
@@ -126,21 +126,21 @@ struct Several {
     }
     int test_all(const char* name) const {
         check(name);
-        if (all()) return looked(), 1;
+        if (all()) return poll_after_load(), 1;
         starling_shmem_poll();
         return all();
     }
     size_t test_any(const char* name) const {
         check(name);
         const size_t found = any();
-        if (found != SIZE_MAX || empty()) return looked(), found;
+        if (found != SIZE_MAX || empty()) return poll_after_load(), found;
         starling_shmem_poll();
         return any();
     }
     size_t test_some(const char* name, size_t* indices) const {
         check(name);
         const size_t found = some(indices);
-        if (found != 0 || empty()) return looked(), found;
+        if (found != 0 || empty()) return poll_after_load(), found;
         starling_shmem_poll();
         return some(indices);
     }

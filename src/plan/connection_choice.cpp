@@ -2,7 +2,7 @@
 
 namespace starling::plan {
 
-std::vector<size_t> whom_to_ask(std::span<const ConnectionAvailability> wanted, ConnectionSlots places) {
+std::vector<size_t> choose_requests(std::span<const ConnectionAvailability> wanted, ConnectionSlots places) {
     std::vector<size_t> ask;
     uint32_t served = 0;
     for (size_t i = 0; i < wanted.size() && served < places.limit; ++i) {

@@ -25,6 +25,6 @@ struct ConnectionSlots {
 /// Returns the indexes in `wanted` (by falling priority) of the connections to request now. Considers the first `places.limit` that are not
 /// barred. A missing connection takes a free place; without one it waits for a leaving connection, if any. Otherwise it is requested all
 /// the same, and another connection will have to be closed for it.
-std::vector<size_t> whom_to_ask(std::span<const ConnectionAvailability> wanted, ConnectionSlots places);
+std::vector<size_t> choose_requests(std::span<const ConnectionAvailability> wanted, ConnectionSlots places);
 
 }  // namespace starling::plan

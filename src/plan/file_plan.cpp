@@ -56,7 +56,7 @@ void set_limit(const char* name, uint64_t limit) {
 }  // namespace
 
 // Asks the launcher for the plan. Without a launcher there is no plan; none is started for this.
-void FilePlan::ask() {
+void FilePlan::request() {
     const link::Process& me = link::self();
     const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';
     const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
@@ -83,7 +83,7 @@ bool FilePlan::poll() {
 }
 
 const Partners* FilePlan::partners(profile::PhaseId phase, uint64_t occurrence) {
-    if (state_ == FilePlanState::not_asked) ask();
+    if (state_ == FilePlanState::not_asked) request();
     return phases_.find(profile::phase(phase).name, occurrence);
 }
 

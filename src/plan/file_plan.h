@@ -43,7 +43,7 @@ class FilePlan final : public Source {
     bool poll() override;
 
   private:
-    void ask();
+    void request();
 
     enum class FilePlanState : uint8_t { not_asked, asked, over } state_ = FilePlanState::not_asked;
     control::ControlCall call_;

@@ -90,7 +90,7 @@ class PlanManager {
     void adopt(const Partners* partners);
     void adopt_phase(PhaseId phase, uint64_t occurrence);
     void settle(bool anew);
-    void ask_wanted(TransportSide side, bool anew);
+    void request_wanted(TransportSide side, bool anew);
     void serve_guests(TransportSide side);
     bool serve(Peer& guest, TransportSide side);
     void open_ahead(TransportSide side);
@@ -108,7 +108,7 @@ class PlanManager {
     PlanReview doubt_;
     bool unsettled_ = false;
     bool asking_ = false;  ///< whether the source waits for an answer
-    // Buffers of ask_wanted(), kept so that a phase allocates no memory for them.
+    // Buffers of request_wanted(), kept so that a phase allocates no memory for them.
     std::vector<Peer*> peers_;
     std::vector<ConnectionAvailability> standings_;
 };
@@ -206,14 +206,14 @@ void PlanManager::settle(bool anew) {
     unsettled_ = false;
     for (const TransportSide side : {kHere, kElsewhere}) {
         if (!connector_of(side)) continue;
-        ask_wanted(side, anew);
+        request_wanted(side, anew);
         serve_guests(side);
         open_ahead(side);
     }
 }
 
 // Requests missing connections of the plan. With `anew`, a phase begins, so peers that have refused may accept now.
-void PlanManager::ask_wanted(TransportSide side, bool anew) {
+void PlanManager::request_wanted(TransportSide side, bool anew) {
     peers_.clear();
     standings_.clear();
     for (const Partner& partner : wanted_) {
@@ -226,7 +226,7 @@ void PlanManager::ask_wanted(TransportSide side, bool anew) {
                                                                           : ConnectionAvailability::missing);
     }
     if (peers_.empty()) return;
-    for (const size_t i : whom_to_ask(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
+    for (const size_t i : choose_requests(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
 // Requests connections to peers that this process has refused, whether they are in this phase's plan or only have this process in their

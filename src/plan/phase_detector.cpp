@@ -65,10 +65,10 @@ std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     const Pattern& pattern = recognize(shares);
     if (pattern.phase == 0) {
         // A single segment unlike all others may be an exception. After two in a row the current phase counts as unknown.
-        const bool lost = ++strangers_ >= 2 && now_ != 0;
+        const bool lost = ++unmatched_segments_ >= 2 && now_ != 0;
         return lost ? begin(0, shares) : std::nullopt;
     }
-    strangers_ = 0;
+    unmatched_segments_ = 0;
     const uint32_t next = expected_after(pattern);
     const bool moved = next == pattern.phase && overlap(begun_with_, shares) < kMoved;
     return next != now_ || moved ? begin(next, shares) : std::nullopt;

@@ -50,7 +50,7 @@ class PhaseDetector {
     Partners begun_with_;     ///< pattern with which the current phase began
     uint32_t run_phase_ = 0;  ///< phase of the last segment's pattern
     uint32_t run_length_ = 0;
-    uint32_t strangers_ = 0;  ///< number of segments in a row that are unlike any before
+    uint32_t unmatched_segments_ = 0;  ///< number of segments in a row that are unlike any before
 };
 
 /// Returns the common part of two patterns: 0 to 1.

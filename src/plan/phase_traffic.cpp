@@ -15,7 +15,7 @@ namespace {
 // Returns whether a peer may have a connection. A finalized process reads no messages any more.
 bool may_connect(const Peer& peer) {
     const bool own = &peer.job == link::self().job && peer.rank == link::self().rank;
-    return !own && !peer.dead && peer.can(transport::kConnections) && !link::has_finalized(peer);
+    return !own && !peer.dead && peer.supports(transport::kConnections) && !link::has_finalized(peer);
 }
 
 }  // namespace

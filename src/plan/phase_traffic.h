@@ -13,7 +13,9 @@ namespace starling::plan {
 
 /// The transports with a connection quota: kHere is the one within this host, kElsewhere the one to other hosts.
 enum TransportSide : size_t { kHere, kElsewhere, kSides };
-inline bool is_of(const link::Peer& peer, TransportSide side) { return peer.can(transport::kSharesMemory) == (side == kHere); }
+inline bool is_of(const link::Peer& peer, TransportSide side) {
+    return peer.supports(transport::kSharesMemory) == (side == kHere);
+}
 
 /// Returns the peer of a process to which a connection is possible, and creates it if needed. Returns null if its job has ended, the
 /// process is dead or has finalized, or it is this process.

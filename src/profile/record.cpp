@@ -41,13 +41,13 @@ class Recorder {
         connection.at_ns = now_ns() - began_of(current_phase());
         if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
     }
-    void hand_on(bool at_once);
+    void send_report(bool at_once);
     void finish() {
         write_down(current_phase());
         clear_counts();
         last_ = true;
         finished_ = now_ns();
-        hand_on(true);
+        send_report(true);
     }
     bool done();
 
@@ -56,7 +56,7 @@ class Recorder {
     const std::string& name_of(const void* site);
     void sum_up();
     void poll();
-    void give_up();
+    void abandon();
     void stop();
     bool may_send(uint64_t now);
 
@@ -72,9 +72,9 @@ class Recorder {
         control::ControlCall call;
         size_t bytes;
     };
-    std::deque<UnderWay> under_way_;  ///< reports without an answer, oldest first, in the order of their answers
-    size_t bytes_under_way_ = 0;
-    bool gave_up_ = false;
+    std::deque<UnderWay> unanswered_;  ///< reports without an answer, oldest first, in the order of their answers
+    size_t unanswered_bytes_ = 0;
+    bool abandoned_ = false;
     bool last_ = false;        ///< whether the next report is the last
     uint64_t paid_until_ = 0;  ///< time before which no report is sent, ns; each report adds kBetweenReportsNs
     uint64_t finished_ = 0;
@@ -88,7 +88,7 @@ const std::string& Recorder::name_of(const void* site) {
 }
 
 void Recorder::write_down(PhaseId ended) {
-    if (gave_up_) return;
+    if (abandoned_) return;
     const Phase& of = phase(ended);
     ProfileReport::PhaseRecord record;
     record.name = of.name;
@@ -169,25 +169,25 @@ void Recorder::sum_up() {
 
 void Recorder::poll() {
     bool done = true;
-    while (!under_way_.empty() && done) {
-        control::ControlCall& call = under_way_.front().call;
-        if (call.poll(done) != MPI_SUCCESS) return give_up();
+    while (!unanswered_.empty() && done) {
+        control::ControlCall& call = unanswered_.front().call;
+        if (call.poll(done) != MPI_SUCCESS) return abandon();
         if (!done) return;
         control::NameReply reply;
         if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // the launcher records no profile
-        bytes_under_way_ -= under_way_.front().bytes;
-        under_way_.pop_front();
+        unanswered_bytes_ -= unanswered_.front().bytes;
+        unanswered_.pop_front();
     }
 }
 
 void Recorder::stop() {
-    gave_up_ = true;
-    under_way_.clear();
+    abandoned_ = true;
+    unanswered_.clear();
     waiting_.clear();
 }
 
 // Handles the loss of the launcher: the profile ends, the program continues.
-void Recorder::give_up() {
+void Recorder::abandon() {
     std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
     clear_failure();
     stop();
@@ -195,14 +195,14 @@ void Recorder::give_up() {
 
 bool Recorder::may_send(uint64_t now) {
     constexpr uint64_t kSaved = kReportsSaved * kBetweenReportsNs;
-    if (now < paid_until_ || bytes_under_way_ > kMostUnderWay || under_way_.size() >= kMostCalls) return false;
+    if (now < paid_until_ || unanswered_bytes_ > kMostUnderWay || unanswered_.size() >= kMostCalls) return false;
     paid_until_ = std::max(paid_until_, now > kSaved ? now - kSaved : 0) + kBetweenReportsNs;
     return true;
 }
 
-void Recorder::hand_on(bool at_once) {
-    if (!under_way_.empty()) poll();
-    if (gave_up_ || (waiting_.empty() && !last_)) return;
+void Recorder::send_report(bool at_once) {
+    if (!unanswered_.empty()) poll();
+    if (abandoned_ || (waiting_.empty() && !last_)) return;
     if (!at_once && !may_send(now_ns())) return;
     ProfileReport report{last_, {std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end())}};
     const std::string bytes = encode(report);
@@ -212,17 +212,17 @@ void Recorder::hand_on(bool at_once) {
         std::move(report.phases.begin(), report.phases.end(), waiting_.begin());
         return clear_failure();
     }
-    if (error != MPI_SUCCESS) return give_up();
+    if (error != MPI_SUCCESS) return abandon();
     waiting_.clear();
     bytes_ = 0;
-    under_way_.push_back({std::move(call), bytes.size()});
-    bytes_under_way_ += bytes.size();
+    unanswered_.push_back({std::move(call), bytes.size()});
+    unanswered_bytes_ += bytes.size();
     last_ = false;
 }
 
 bool Recorder::done() {
-    hand_on(true);
-    return gave_up_ || (under_way_.empty() && !last_) || now_ns() - finished_ > kLongestFarewellNs;
+    send_report(true);
+    return abandoned_ || (unanswered_.empty() && !last_) || now_ns() - finished_ > kLongestFarewellNs;
 }
 
 }  // namespace
@@ -236,7 +236,7 @@ void start_recording(job::JobSegment& own, uint32_t rank) {
     recorder = new Recorder(own, rank);
     listen_to_phases([](PhaseId ended, PhaseId) {
         recorder->write_down(ended);
-        recorder->hand_on(false);
+        recorder->send_report(false);
     });
 }
 
@@ -244,18 +244,18 @@ void note_connection(const Traffic& peer, bool opened) {
     if (recorder) recorder->note({0, peer.job, peer.rank, opened});
 }
 
-void hand_on() {
-    if (recorder) recorder->hand_on(false);
+void send_report() {
+    if (recorder) recorder->send_report(false);
 }
 
-void hand_on_the_rest() {
-    if (recorder) recorder->hand_on(true);
+void send_rest() {
+    if (recorder) recorder->send_report(true);
 }
 
 void flush() {
     const Phase& now = phase(current_phase());
     begin_phase(std::string(now.name), now.mark);
-    hand_on_the_rest();
+    send_rest();
 }
 
 void finish_recording() {

@@ -25,9 +25,9 @@ void note_connection(const Traffic& peer, bool opened);
 
 /// Sends a report, if there is anything to report and a report is due. Costs one load if nothing is recorded, otherwise a few loads; a
 /// report takes about 50 µs.
-void hand_on();
+void send_report();
 /// Sends all records at once, because the process ends without MPI_Finalize.
-void hand_on_the_rest();
+void send_rest();
 
 /// Sends everything counted so far to the launcher at once: the current phase ends and occurs again. It does so even if nothing is
 /// recorded, since plans count occurrences.

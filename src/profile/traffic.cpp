@@ -42,10 +42,10 @@ bool counting() { return used != nullptr; }
 
 Traffic* open_traffic(uint64_t job, uint32_t rank) { return used ? new Traffic(job, rank) : nullptr; }
 
-void let_go(Traffic* traffic) {
+void close_traffic(Traffic* traffic) {
     if (!traffic) return;
     if (traffic->hook.linked())
-        traffic->let_go = true;
+        traffic->closed = true;
     else
         delete traffic;
 }
@@ -63,7 +63,7 @@ void clear_traffic() {
         std::fill_n(&traffic->tallies[0][0], kSizes * kWays, Tally{});
         std::fill_n(&traffic->by_packets[0][0], kAccesses * kWays, Tally{});
         std::fill_n(&traffic->in_memory[0], kAccesses, Tally{});
-        if (traffic->let_go) delete traffic;
+        if (traffic->closed) delete traffic;
     }
 }
 

@@ -39,7 +39,7 @@ struct Traffic {
     Tally tallies[kSizes][kWays];
     Tally by_packets[kAccesses][kWays];  ///< accesses that the owner of the memory carries out, requested by packets
     Tally in_memory[kAccesses];          ///< accesses through a mapping or by the kernel, without packets
-    bool let_go = false;
+    bool closed = false;
     ListHook hook;  ///< link in the list of processes with traffic in this phase
 
     /// Return the sums over messages and accesses by packets, which a connection would carry.
@@ -55,7 +55,7 @@ bool counting();
 /// Creates the counts for a new peer; returns null unless counting is on.
 Traffic* open_traffic(uint64_t job, uint32_t rank);
 /// Releases the counts of a peer that is destroyed; they stay until the end of the phase. Null is allowed.
-void let_go(Traffic* traffic);
+void close_traffic(Traffic* traffic);
 
 /// Adds a process to the list of those with traffic in this phase.
 void list(Traffic& traffic);

@@ -60,15 +60,15 @@ void CoreWatch::moved(bool free_core, uint64_t now) {
 Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& terms) {
     if (announced_) return Act::sleep;
     const bool stayed = core_.is_on(look.cpu);
-    if (should_ask_for_cores(look.now) || since_ == 0) asked_ = look.now;
+    if (should_check_cores(look.now) || since_ == 0) asked_ = look.now;
     if (since_ == 0) since_ = look.now;
     if (look.short_of_cores) core_.suspect_neighbour(look.now);
     const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
     core_.see(look.cpu, neighbour, look.now);
     // If this thread changed cores, it is unknown which of the two delayed it, so no loss is recorded.
-    if (looked_ != 0 && look.now > looked_ && stayed) core_.lost(look.now - looked_, look.now);
-    looked_ = look.now;
-    if (look.contested) core_.told_of_strangers(look.now);
+    if (checked_at_ != 0 && look.now > checked_at_ && stayed) core_.lost(look.now - checked_at_, look.now);
+    checked_at_ = look.now;
+    if (look.contested) core_.note_foreign_load(look.now);
     const bool contested = core_.contested(look.now);
     // Move even if unknown threads want this core: on another core they compete with this process alone.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
@@ -77,7 +77,7 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
         if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
         if (!look.neighbour && core_.suspects_neighbour(look.now) && core_.yields_are_vain()) patience = 0;
         if (later_ || look.now - since_ >= patience) {
-            if (contested && look.neighbour) core_.gave_turn();
+            if (contested && look.neighbour) core_.note_yield();
             announced_ = true;
             return Act::announce;
         }
@@ -88,17 +88,17 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
 
 void Waiting::moved(bool free_core, uint64_t ended) {
     core_.moved(free_core, ended);
-    looked_ = ended;
+    checked_at_ = ended;
 }
 
 void Waiting::yielded(uint64_t began, uint64_t ended) {
     core_.yielded(ended - began, ended);
-    looked_ = ended;
+    checked_at_ = ended;
 }
 
 void Waiting::slept(uint64_t ended) {
     announced_ = false;
-    looked_ = ended;
+    checked_at_ = ended;
 }
 
 }  // namespace starling::progress

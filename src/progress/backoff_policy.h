@@ -47,14 +47,14 @@ class CoreWatch {
     void see(uint32_t cpu, bool neighbour, uint64_t now);
     /// Records a neighbour's finding that unknown threads want this core; this process then need not lose slices to find out. The record
     /// stays valid for kFirstContestNs, since that neighbour may be asleep at the next check.
-    void told_of_strangers(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
+    void note_foreign_load(uint64_t now) { contest_->hearsay_until = now + kFirstContestNs; }
     /// Records that the machine is short of cores: this core may have a neighbour that no visible table lists. The record stays valid for a
     /// while, because short waits do not check.
     void suspect_neighbour(uint64_t now) { suspicion_until_ = now + kSuspicionNs; }
     bool suspects_neighbour(uint64_t now) const { return now < suspicion_until_; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
     /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to unknown threads.
-    void gave_turn() { ++shared_; }
+    void note_yield() { ++shared_; }
     /// Returns whether this process should search for a free core now; the caller then calls moved().
     bool should_move(uint64_t now);
     /// Records whether a free core was found. The kernel may move this process back, because it balances runnable threads and does not know
@@ -65,7 +65,7 @@ class CoreWatch {
     bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
     /// Returns whether neighbours should be informed that unknown threads want this core. True only if this process found it out itself,
     /// more than once in a row. A first contest may be a false alarm, for example while neighbours touch much memory for the first time.
-    bool sure_of_strangers(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
+    bool is_sure_of_foreign_load(uint64_t now) const { return now < contest_->until && contest_->length > kFirstContestNs; }
     /// Returns whether the process that a wait depends on may need this very core.
     bool crowded() const { return (crowded_ && neighbour_) || suspected_; }
     /// Returns whether yields have no effect although threads wait for a core of this machine. The kernel then divides the core between
@@ -118,7 +118,7 @@ class Waiting {
         bool neighbour = false;       ///< whether a known process is awake on this core
         uint32_t cpu = 0;             ///< number of this core
         bool contested = false;       ///< whether a neighbour has found that unknown threads want this core
-        bool short_of_cores = false;  ///< whether a thread of this machine waits for a core; set only if should_ask_for_cores()
+        bool short_of_cores = false;  ///< whether a thread of this machine waits for a core; set only if should_check_cores()
     };
 
     /// Polls between two checks of the core's state. On a crowded core, polls before the first check; kDearPollsCrowded applies if each
@@ -139,7 +139,7 @@ class Waiting {
 
     /// Counts a poll that found nothing. Returns whether it is time to check the core's state. `polls_alone`: polls before the first check
     /// if no other thread wants the core. `dear`: a poll is a system call and takes as long as several polls of memory.
-    bool is_time_to_look(uint32_t polls_alone, bool dear = false) {
+    bool is_time_to_check(uint32_t polls_alone, bool dear = false) {
         if (announced_) return true;
         ++polls_;
         if (core_.crowded()) return polls_ >= (dear ? kDearPollsCrowded : kPollsCrowded);
@@ -147,7 +147,7 @@ class Waiting {
     }
     Act next(const CoreObservation& look, const BackoffSettings& terms);
     /// Returns whether the next check of the core's state should also determine if the machine is short of cores.
-    bool should_ask_for_cores(uint64_t now) const {
+    bool should_check_cores(uint64_t now) const {
         return since_ != 0 && now - asked_ >= kAskNs && !core_.suspects_neighbour(now + CoreWatch::kSuspicionNs / 2);
     }
     void yielded(uint64_t began, uint64_t ended);
@@ -157,7 +157,7 @@ class Waiting {
     void reset() {
         announced_ = false;
         polls_ = 0;
-        since_ = looked_ = asked_ = 0;
+        since_ = checked_at_ = asked_ = 0;
     }
 
     bool announced() const { return announced_; }
@@ -170,8 +170,8 @@ class Waiting {
     const bool later_;
     bool announced_ = false;
     uint64_t since_ = 0;
-    uint64_t looked_ = 0;  ///< time at which this thread last ran, as far as known
-    uint64_t asked_ = 0;   ///< time of the last check whether the machine has enough cores, or the wait's start
+    uint64_t checked_at_ = 0;  ///< time at which this thread last ran, as far as known
+    uint64_t asked_ = 0;       ///< time of the last check whether the machine has enough cores, or the wait's start
 };
 
 }  // namespace starling::progress

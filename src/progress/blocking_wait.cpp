@@ -61,7 +61,7 @@ STARLING_STATE CoreWatch core;
 STARLING_STATE uint64_t next_liveness = 0;
 
 /// Returns how peers must ring: bits of Doorbell::sleeping.
-uint32_t ways_to_wake() {
+uint32_t wake_bits() {
     if (link::wait_descriptor() < 0) return job::kOnFutex;
     if (wake_socket < 0 && (wake_socket = job::open_wake_socket(*doorbell)) < 0) return job::kOnFutex;
     return threads_at_once() ? job::kOnFutex | job::kOnSocket : job::kOnSocket;
@@ -144,7 +144,7 @@ uint64_t yield_now() {
 Waiting::CoreObservation look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
-    const Company company = look_for_company(cpu, core.is_on(cpu) && core.sure_of_strangers(now));
+    const Company company = find_company(cpu, core.is_on(cpu) && core.is_sure_of_foreign_load(now));
     // Other threads of this process may be on this core too; they have no entry in the table of places.
     return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
 }
@@ -166,7 +166,7 @@ void wake_own_threads() {
 uint32_t announce_sleep(Sleeper sleeper) {
     const uint32_t rings = doorbell->rings.load(std::memory_order_acquire);
     const uint32_t in_wait = sleeper == Sleeper::application ? job::kInWait : 0;
-    doorbell->sleeping.store(ways_to_wake() | in_wait, std::memory_order_seq_cst);
+    doorbell->sleeping.store(wake_bits() | in_wait, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return rings;
 }
@@ -187,7 +187,7 @@ uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper) {
     if (application) counters.sleeping = ++asleep;
     // With several threads, this process may be computing in another one, and does not count as asleep.
     if (application && !program_threads_at_once()) mark_self_asleep();
-    if (sleeper == Sleeper::server) ways_to_wake();  // creates the wake socket, by which stop() wakes this thread
+    if (sleeper == Sleeper::server) wake_bits();  // creates the wake socket, by which stop() wakes this thread
     const bool on_sockets = sleeper != Sleeper::aside && wake_socket >= 0 && !sleeping_on_sockets;
     if (on_sockets ? sleep_on_sockets(limit_ns) : sleep_on_futex(rings, limit_ns, sleeper)) ++counters.wakes_by_ring;
     if (application) mark_self_awake();
@@ -206,26 +206,26 @@ bool yield_core(bool whoever) {
     const Waiting::CoreObservation seen = look();
     uint64_t now = seen.now;
     core.see(seen.cpu, seen.neighbour, now);
-    if (seen.contested) core.told_of_strangers(now);
+    if (seen.contested) core.note_foreign_load(now);
     const bool yields = seen.neighbour && (whoever || !may_block || !core.contested(now));
     if (yields) {
         const uint64_t began = now;
         now = yield_now();
         core.yielded(now - began, now);
     }
-    look_at_liveness_now_and_then(now);
+    check_liveness_periodically(now);
     return yields;
 }
 
-void look_at_liveness() {
-    profile::hand_on();
+void check_liveness() {
+    profile::send_report();
     if (link::check_liveness() && threads_at_once()) wake_own_threads();
 }
 
-void look_at_liveness_now_and_then(uint64_t now) {
+void check_liveness_periodically(uint64_t now) {
     if (now <= next_liveness && !link::deaths_are_news()) return;
     next_liveness = now + kLivenessNs;
-    look_at_liveness();
+    check_liveness();
 }
 
 uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSleepNs; }
@@ -233,8 +233,8 @@ uint64_t longest_sleep_aside() { return wake_socket >= 0 ? kAsideNs : kLongestSl
 bool aside_is_too_long() { return wake_socket < 0 && longest_sleep() < kLongestSleepNs; }
 
 uint64_t longest_sleep() {
-    if (link::anything_waits_for_room_here()) return kRetryNs;
-    return link::must_look_for_answers() ? kAnswersNs : kLongestSleepNs;
+    if (link::waits_for_local_room()) return kRetryNs;
+    return link::must_poll_for_answers() ? kAnswersNs : kLongestSleepNs;
 }
 
 Idle::Idle(const WaitSite& site, const void* argument)
@@ -252,10 +252,10 @@ void Idle::count_until(uint64_t now) {
     counters.last_waited = counted_ = now;
 }
 
-void Idle::tell_if_long(uint64_t now) {
+void Idle::publish_if_long(uint64_t now) {
     if (now - began_ < kTellAfterNs) return;
-    told_ = true;
-    tell_wait(this, site_, argument_, began_, now);
+    published_ = true;
+    publish_wait(this, site_, argument_, began_, now);
 }
 
 // The cause and the call site are determined once per wait. A wait for several operations is attributed to the first one that is missing.
@@ -276,24 +276,24 @@ uint64_t Idle::time_to_sleep(uint64_t now) const {
     return std::min(std::max(kUnrungNs, waited / 8), longest_sleep());
 }
 
-void Idle::look_around() {
+void Idle::check_core() {
     Waiting::CoreObservation seen = look();
     // Check for a shortage of cores only without a neighbour: a neighbour gets the core by a yield.
-    if (may_block && !seen.neighbour && waiting_.should_ask_for_cores(seen.now)) seen.short_of_cores = cores_are_short();
+    if (may_block && !seen.neighbour && waiting_.should_check_cores(seen.now)) seen.short_of_cores = cores_are_short();
     const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);
-    tell_if_long(seen.now);
+    publish_if_long(seen.now);
     switch (act) {
         case Waiting::Act::spin:
-            look_at_liveness_now_and_then(seen.now);
+            check_liveness_periodically(seen.now);
             return pause_between_polls();
         case Waiting::Act::yield: {
             const uint64_t ended = yield_now();
             waiting_.yielded(seen.now, ended);
             count_until(ended);
-            tell_if_long(ended);
-            return look_at_liveness_now_and_then(ended);
+            publish_if_long(ended);
+            return check_liveness_periodically(ended);
         }
         case Waiting::Act::move: {
             const bool moved = move_to_free_core();
@@ -307,7 +307,7 @@ void Idle::look_around() {
             const uint64_t ended = sleep_until_rung(rings_, time_to_sleep(seen.now), Sleeper::application);
             waiting_.slept(ended);
             count_until(ended);  // the event that ended the sleep may end the wait too, so publish nothing before the next poll
-            return std::exchange(woken_by_data, false) ? look_at_liveness_now_and_then(ended) : look_at_liveness();
+            return std::exchange(woken_by_data, false) ? check_liveness_periodically(ended) : check_liveness();
         }
     }
 }
@@ -315,10 +315,10 @@ void Idle::look_around() {
 void Idle::step() {
     // Do not release the lock between announcement and sleep: a thread that completes the operation in between would see no sleeper to
     // wake.
-    if (threads_at_once() && !waiting_.announced()) hand_over_lock();
+    if (threads_at_once() && !waiting_.announced()) yield_lock();
     const bool dear = link::wait_descriptor() >= 0;
-    if (waiting_.is_time_to_look(dear ? kPollsOfSockets : kPollsAlone, dear))
-        look_around();
+    if (waiting_.is_time_to_check(dear ? kPollsOfSockets : kPollsAlone, dear))
+        check_core();
     else
         pause_between_polls();
 }

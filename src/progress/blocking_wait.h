@@ -18,8 +18,8 @@ class Idle {
     Idle(const WaitSite& site, const void* argument);
     ~Idle() {
         withdraw();
-        if (told_) [[unlikely]]
-            end_told_wait(this);
+        if (published_) [[unlikely]]
+            withdraw_wait(this);
     }
     /// Restarts the policy after a poll that found something.
     void reset() {
@@ -31,17 +31,17 @@ class Idle {
     void step();
 
   private:
-    void look_around();
+    void check_core();
     uint64_t time_to_sleep(uint64_t now) const;
     void withdraw();
     void count_until(uint64_t now);
-    void tell_if_long(uint64_t now);
+    void publish_if_long(uint64_t now);
     void count_cause(uint64_t ns);
     static constexpr uint8_t kNoCause = 0xff;
     Waiting waiting_;
     uint64_t began_ = 0;    ///< time at which this wait first stopped spinning, ns; 0 before
     uint64_t counted_ = 0;  ///< time up to which counters.waited includes this wait, ns
-    bool told_ = false;
+    bool published_ = false;
     uint8_t cause_ = kNoCause;           ///< profile::Cause of this wait, once known
     uint32_t rings_ = 0;                 ///< doorbell's ring count when the sleep was announced
     const void* called_from_ = nullptr;  ///< call site in the program; null until known
@@ -67,7 +67,7 @@ enum class Sleeper { application, progress_thread, aside, server };
 /// only that thread, and the library's threads stay asleep.
 uint32_t announce_sleep(Sleeper sleeper);
 /// Sleeps until the doorbell has rung more often than `rings`, for at most `limit_ns`. With peers on other hosts, data on the sockets ends
-/// the sleep too. Releases the lock meanwhile. Does not sleep if a death is unprocessed; the caller must call look_at_liveness() then.
+/// the sleep too. Releases the lock meanwhile. Does not sleep if a death is unprocessed; the caller must call check_liveness() then.
 /// Returns when the sleep ended, ns.
 uint64_t sleep_until_rung(uint32_t rings, uint64_t limit_ns, Sleeper sleeper);
 /// Withdraws announce_sleep(), so that peers need not ring, unless another thread still sleeps.
@@ -82,9 +82,9 @@ uint64_t longest_sleep_aside();
 bool aside_is_too_long();
 
 /// Checks whether other jobs are alive. Requests to dead ones complete with an error and wake their threads.
-void look_at_liveness();
-/// Calls look_at_liveness() if a death was reported, or the last check was 20 ms ago or more.
-void look_at_liveness_now_and_then(uint64_t now);
+void check_liveness();
+/// Calls check_liveness() if a death was reported, or the last check was 20 ms ago or more.
+void check_liveness_periodically(uint64_t now);
 
 /// Wakes the sleeping application threads of this process, because the calling thread may have completed the wait of one of them.
 void wake_own_threads();

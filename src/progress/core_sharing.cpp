@@ -47,7 +47,7 @@ bool any_other(F&& visit) {
 }
 
 /// Moves this thread to the core, then restores its affinity.
-bool go_to(uint32_t cpu, const cpu_set_t& usable) {
+bool move_to(uint32_t cpu, const cpu_set_t& usable) {
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(cpu, &only);
@@ -58,7 +58,7 @@ bool go_to(uint32_t cpu, const cpu_set_t& usable) {
 
 }  // namespace
 
-void take_place() {
+void claim_entry() {
     const link::Process& me = link::self();
     job::JobSegment& segment = me.job->segment();
     own_index = segment.local_index(me.rank);
@@ -70,7 +70,7 @@ void take_place() {
     cpu_set_t usable;
     if (planned != CpuLocation::kNowhere && planned != here() && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
         CPU_ISSET(planned - 1, &usable))
-        go_to(planned - 1, usable);
+        move_to(planned - 1, usable);
     write_down(here());
 }
 
@@ -78,7 +78,7 @@ void leave_place() { write_down(CpuLocation::kNowhere); }
 
 uint32_t own_core() { return here(); }
 
-Company look_for_company(uint32_t cpu, bool contested) {
+Company find_company(uint32_t cpu, bool contested) {
     write_down(contested ? cpu | CpuLocation::kContested : cpu);
     Company company{};
     if (!own || cpu == CpuLocation::kNowhere) return company;
@@ -114,7 +114,7 @@ bool move_to_free_core() {
         own->store(CpuLocation::on(cpu));
         std::atomic_thread_fence(std::memory_order_seq_cst);
         const bool wanted = any_other([cpu](uint32_t other, bool) { return CpuLocation::is_awake_on(other, cpu); });
-        const bool moved = !wanted && go_to(cpu, usable);
+        const bool moved = !wanted && move_to(cpu, usable);
         write_down(here());
         return moved;
     }

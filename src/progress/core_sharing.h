@@ -6,7 +6,7 @@
 namespace starling::progress {
 
 /// Starts to record this process's core. Call it once, after link::start().
-void take_place();
+void claim_entry();
 /// Removes the record of this process's core, in MPI_Finalize: from here on the work of this process does not depend on its neighbours.
 void leave_place();
 
@@ -15,11 +15,11 @@ struct Company {
     bool neighbour;  ///< whether a process of a known job is awake here
     bool contested;  ///< whether one of them has found that unknown threads want this core
 };
-/// Returns an opaque number of the core on which this thread runs. Faster than look_for_company().
+/// Returns an opaque number of the core on which this thread runs. Faster than find_company().
 uint32_t own_core();
 /// Records that this process runs on `cpu`, and whether it has found that core contested; returns which processes are there. Takes a few
 /// loads if nothing has changed. Needs the library's lock.
-Company look_for_company(uint32_t cpu, bool contested);
+Company find_company(uint32_t cpu, bool contested);
 
 /// Moves this thread to a free core that it may use. A core is free if no known process is awake there, and no more of them sleep there
 /// than share this core. If several processes share a core, the first by job and rank stays. The thread's affinity does not change. Returns

@@ -106,7 +106,7 @@ void* run_thread(void*) {
         Lock lock;
         for (int quiet = 0; quiet < kQuietPolls && !anyone_waits() && !stopping.load();) {
             quiet = poll() ? 0 : quiet + 1;
-            hand_over_lock();
+            yield_lock();
         }
         // While the application polls by itself, peers need not ring.
         const bool armed = !anyone_waits();
@@ -116,7 +116,7 @@ void* run_thread(void*) {
             sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside);
         else if (!poll() && !stopping.load())
             sleep_until_rung(rings, longest_sleep(), Sleeper::progress_thread);
-        look_at_liveness();
+        check_liveness();
     }
     return nullptr;
 }
@@ -135,20 +135,20 @@ bool poll_paths() {
 // The thread that serves other hosts. While an application thread waits, that thread polls the sockets itself. This thread runs no
 // coroutines; those that become ready run in the program's next call.
 void* serve(void*) {
-    ask_for_short_slices();
+    request_short_slices();
     bool short_of_cores = false;
-    for (uint64_t now = 0, next_look = 0; !stopping.load();) {
+    for (uint64_t now = 0, next_check = 0; !stopping.load();) {
         Lock lock;
-        if (now >= next_look) {
+        if (now >= next_check) {
             short_of_cores = cores_are_short();
-            next_look = now + kShortOfCoresNs;
+            next_check = now + kShortOfCoresNs;
         }
         const int most = short_of_cores ? 1 : kQuietPollsForHosts;
         for (int quiet = 0; quiet < most && !anyone_waits() && !stopping.load();) {
             const bool any = poll_paths();
             if (any) wake_own_threads();
             quiet = any ? 0 : quiet + 1;
-            hand_over_lock();
+            yield_lock();
         }
         if (stopping.load()) break;
         const bool armed = rings_awaited != 0 && !anyone_waits();
@@ -160,7 +160,7 @@ void* serve(void*) {
         }
         now = anyone_waits() ? sleep_until_rung(rings, longest_sleep_aside(), Sleeper::aside)
                              : sleep_until_rung(rings, longest_sleep(), Sleeper::server);
-        look_at_liveness_now_and_then(now);
+        check_liveness_periodically(now);
     }
     return nullptr;
 }
@@ -181,7 +181,7 @@ void start() {
     set_doorbell(own_doorbell(), config().wait != WaitPolicy::poll);
     set_account(own_region().account());
     presence = &own_region().presence();
-    take_place();
+    claim_entry();
     if (config().wait != WaitPolicy::thread) return;
     if (start_thread(run_thread)) thread_serves = Serves::program;
 }
@@ -236,10 +236,10 @@ void test() {
         empty = 0;
         return;
     }
-    if (threads_at_once()) hand_over_lock();
+    if (threads_at_once()) yield_lock();
     if (++empty % kTestsPerYield != 0) return;
     yield_core(true);
-    tell_test(now_ns());
+    publish_test(now_ns());
 }
 
 void notify() { wake_own_threads(); }
@@ -256,9 +256,9 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
             }
             idle.reset();
             if (++busy % kBusyWaits == 0 && link::deaths_are_news()) [[unlikely]]
-                look_at_liveness();
+                check_liveness();
             // The event may concern another thread, which needs the lock to handle it; polls report the event again until then.
-            if (threads_at_once() && !condition(argument)) hand_over_lock();
+            if (threads_at_once() && !condition(argument)) yield_lock();
         }
     }
     if (!anyone_waits()) arm();

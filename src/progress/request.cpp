@@ -12,7 +12,7 @@
 
 namespace starling::progress {
 
-void Request::tell_of_completion() {
+void Request::notify_completion() {
     if (operations) {
         if (operations->completed) return operations->completed(*this);
         if (orphaned) return operations->dispose(*this);
@@ -36,7 +36,7 @@ size_t find_sentence(const Request& request) {
 
 }  // namespace
 
-void keep_failure(const Request& request) {
+void save_failure(const Request& request) {
     const std::string_view text = failure_text();
     if (text.empty()) return;
     char* const kept = strndup(text.data(), text.size());

@@ -31,7 +31,7 @@ struct RequestClass {
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< fills the status of a generalized request that is done
     int (*end)(Request& request) = nullptr;  ///< calls a generalized request's free function; dispose() then does not
     /// Reports what the request waits for (progress/wait_report.h).
-    void (*tell)(const Request& request, WaitReporter& teller) = nullptr;
+    void (*report_wait)(const Request& request, WaitReporter& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation
 };
 
@@ -60,18 +60,18 @@ struct Request {
     /// held.
     void complete() {
         done = true;
-        if (waiter || open_in_group || orphaned || (operations && operations->completed)) tell_of_completion();
+        if (waiter || open_in_group || orphaned || (operations && operations->completed)) notify_completion();
     }
 
   private:
-    void tell_of_completion();
+    void notify_completion();
 };
 
 // Any polling thread may detect that an operation failed, but the waiting thread reports it. In between, the error text (failure_text()) is
 // kept with the request.
 
 /// Moves this thread's error text to the request, when the operation fails.
-[[gnu::cold]] void keep_failure(const Request& request);
+[[gnu::cold]] void save_failure(const Request& request);
 /// Moves the request's error text to this thread, before its error is reported. If the request has none, clears this thread's.
 [[gnu::cold]] void recall_failure(const Request& request);
 /// Returns the error of a request that is done, and restores its error text.

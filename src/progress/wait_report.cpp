@@ -28,7 +28,7 @@ struct PublishedWait {
 
 STARLING_STATE WaitReportPage* page = nullptr;
 STARLING_STATE PublishedWait told[WaitReportPage::kWaits];
-STARLING_STATE uint64_t last_told = 0;
+STARLING_STATE uint64_t last_published = 0;
 
 template <size_t N>
 void copy_text(char (&to)[N], const char* from) {
@@ -45,13 +45,13 @@ PublishedWait* find(const void* wait) {
 
 // Writes the whole wait report page, which is built on the stack of the waiting thread, because that has room for one.
 [[gnu::noinline]] void write_all(uint64_t now) {
-    last_told = now;
+    last_published = now;
     WaitReportPage account{};
-    account.told = now;
+    account.written_at = now;
     WaitReporter teller(account);
     for (const PublishedWait& entry : told) {
         if (!entry.wait || !teller.begin_wait(entry.since, entry.thread, entry.call)) continue;
-        if (entry.site->tell) entry.site->tell(entry.argument, teller);
+        if (entry.site->report_wait) entry.site->report_wait(entry.argument, teller);
     }
     if (teller_upcalls.messages) teller_upcalls.messages(teller);
     write_account(*page, account);
@@ -103,7 +103,7 @@ void WaitReporter::message(const WaitReportPage::OperationEntry& operation) {
     add(account_.messages, WaitReportPage::kOthers, operation);
 }
 
-bool WaitReporter::wants_from(uint64_t peer_job, uint32_t peer) const {
+bool WaitReporter::waits_for_peer(uint64_t peer_job, uint32_t peer) const {
     for (uint32_t w = 0; w < account_.waits && w < WaitReportPage::kWaits; ++w) {
         const WaitReportPage::OperationRange& range = account_.wait[w].waited;
         for (uint32_t i = range.first; i < range.first + range.count; ++i) {
@@ -137,10 +137,10 @@ uint8_t WaitReporter::communicator(uint64_t context) {
 
 void set_account(WaitReportPage& account) { page = &account; }
 
-void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now) {
+void publish_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now) {
     if (!page) return;
     PublishedWait* place = find(wait);
-    if (place && now < last_told + kTellAgainNs) return;
+    if (place && now < last_published + kTellAgainNs) return;
     if (!place) {
         if (!(place = find(nullptr))) return;
         const char* call = site.call ? site.call : calling ? calling : "a wait of the library";
@@ -149,7 +149,7 @@ void tell_wait(const void* wait, const WaitSite& site, const void* argument, uin
     write_all(now);
 }
 
-void end_told_wait(const void* wait) {
+void withdraw_wait(const void* wait) {
     PublishedWait* place = find(wait);
     if (!place) return;
     place->wait = nullptr;
@@ -157,11 +157,11 @@ void end_told_wait(const void* wait) {
 }
 
 profile::Cause cause_of(const WaitSite& site, const void* argument) {
-    if (!site.tell) return profile::Cause::other;
+    if (!site.report_wait) return profile::Cause::other;
     WaitReportPage account{};
     WaitReporter teller(account);
     if (!teller.begin_wait(0, 0, "")) return profile::Cause::other;
-    site.tell(argument, teller);
+    site.report_wait(argument, teller);
     const WaitReportPage::WaitEntry& wait = account.wait[0];
     if (wait.collective) return profile::Cause::collective;
     const WaitReportPage::OperationEntry* const first = account.operation + wait.waited.first;
@@ -181,8 +181,8 @@ profile::Cause cause_of(const WaitSite& site, const void* argument) {
     return sends ? profile::Cause::late_receiver : profile::Cause::other;
 }
 
-void tell_test(uint64_t now) {
-    if (page && now > last_told + kTellAgainNs) write_all(now);
+void publish_test(uint64_t now) {
+    if (page && now > last_published + kTellAgainNs) write_all(now);
 }
 
 }  // namespace starling::progress

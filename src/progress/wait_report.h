@@ -19,7 +19,7 @@ struct WaitSite {
     const char* call = nullptr;  ///< name of the wait; null: the MPI function that the thread is in
     Expected expected = Expected::soon;
     /// Reports what is waited for; `argument` is that of wait_until(). Null: there is nothing to add.
-    void (*tell)(const void* argument, WaitReporter& teller) = nullptr;
+    void (*report_wait)(const void* argument, WaitReporter& teller) = nullptr;
 };
 
 /// Fills one wait report page.
@@ -53,7 +53,7 @@ class WaitReporter {
     /// Counts further messages that are not listed one by one.
     void more_messages(uint32_t count) { account_.messages.total += count; }
     /// Returns whether a wait for messages of that peer is reported, so that messages from it are listed first.
-    bool wants_from(uint64_t peer_job, uint32_t peer) const;
+    bool waits_for_peer(uint64_t peer_job, uint32_t peer) const;
 
     /// Starts the description of the next thread's wait. Returns false if the page has no room for it.
     bool begin_wait(uint64_t since, int thread, const char* name);
@@ -84,11 +84,11 @@ extern TellerUpcalls teller_upcalls;
 void set_account(WaitReportPage& page);
 
 /// Publishes a wait that has lasted for kTellAfterNs. `wait` identifies it. `since` and `now`: ns.
-void tell_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now);
+void publish_wait(const void* wait, const WaitSite& site, const void* argument, uint64_t since, uint64_t now);
 /// Removes a wait that has ended, if it was published.
-void end_told_wait(const void* wait);
+void withdraw_wait(const void* wait);
 /// Publishes the open operations of a program that tests in a loop and has found nothing; at most once per kTellAgainNs.
-void tell_test(uint64_t now);
+void publish_test(uint64_t now);
 
 /// Returns the cause to which the profile attributes a wait at this site. It calls the site's callback, and so costs as much as publishing.
 profile::Cause cause_of(const WaitSite& site, const void* argument);

@@ -66,10 +66,10 @@ void finish(Access& access, int error) {
     serials.remove(access.serial);
     forget_packets(access, access.packets);
     if (--target.open == 0) target.hook.unlink();
-    access.kept.reset();
+    access.copied_operand.reset();
     access.outcome.error = error;
     if (!access.over) {
-        if (error) progress::keep_failure(access);
+        if (error) progress::save_failure(access);
         return access.complete();
     }
     if (error && !target.error) {
@@ -95,13 +95,13 @@ struct AccessPart {
 AccessPart next_part(const Access& access, uint64_t limit) {
     AccessPart part;
     const uint64_t room = limit - sizeof(AccessPacket);
-    const bool only_asks = access.target->in_order && !carries_data(access);
-    const uint64_t most = only_asks ? kMostBytes : room;
+    const bool is_request_only = access.target->in_order && !carries_data(access);
+    const uint64_t most = is_request_only ? kMostBytes : room;
     while (part.count < kMostRuns && access.issued + part.bytes < access.bytes) {
-        const uint64_t runs = (part.count + 1) * sizeof(BlockRun), used = part.bytes + (only_asks ? 0 : runs);
+        const uint64_t runs = (part.count + 1) * sizeof(BlockRun), used = part.bytes + (is_request_only ? 0 : runs);
         if (used >= most || runs > room) break;
         BlockRun run;
-        if (!next_run(access.there, access.update.element, access.issued + part.bytes, most - used, run)) break;
+        if (!next_run(access.remote_block, access.update.element, access.issued + part.bytes, most - used, run)) break;
         part.runs[part.count++] = run;
         part.bytes += run.bytes;
     }
@@ -111,15 +111,15 @@ AccessPart next_part(const Access& access, uint64_t limit) {
 void write_data(const Access& access, uint64_t bytes, std::byte* out) {
     if (access.operation == AccessOperation::compare_swap)
         std::memcpy(out, access.swap, 2 * bytes);
-    else if (access.kept)
-        std::memcpy(out, access.kept.get() + access.issued, bytes);
+    else if (access.copied_operand)
+        std::memcpy(out, access.copied_operand.get() + access.issued, bytes);
     else
         datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, access.issued, out, bytes);
 }
 
 /// Returns whether the next packet, with `bytes` of data, asks for an answer. If packets keep their order, only every 16th packet and the
 /// last one do.
-bool asks_for_answer(Access& access, uint64_t bytes) {
+bool requests_answer(Access& access, uint64_t bytes) {
     constexpr uint32_t kPacketsPerAnswer = 16;
     ++access.unsettled_packets;
     access.unsettled_bytes += static_cast<uint32_t>(bytes);
@@ -142,7 +142,7 @@ bool issue(Access& access) {
     slot.header->operation = static_cast<uint8_t>(access.operation);
     slot.header->access = {access.generation, access.serial, access.issued};
     const Update& u = access.update;
-    const bool asks = asks_for_answer(access, part.bytes);
+    const bool asks = requests_answer(access, part.bytes);
     const AccessPacket packet{target.key.secret,
                               target.key.id,
                               part.count,
@@ -161,7 +161,7 @@ bool issue(Access& access) {
     ++target.unanswered;
     if (is_update(access.operation)) {
         ++target.updates;
-        target.by_ring = peer.near.has_ring();
+        target.by_ring = peer.shm_path.has_ring();
     }
     return true;
 }
@@ -171,7 +171,7 @@ bool issue(Access& access) {
 bool may_be_issued(const Access& access) {
     const Target& target = *access.target;
     if (target.unanswered >= kMostUnanswered) return false;
-    return !is_update(access.operation) || target.updates == 0 || target.by_ring == target.peer->near.has_ring();
+    return !is_update(access.operation) || target.updates == 0 || target.by_ring == target.peer->shm_path.has_ring();
 }
 
 bool advance(Target& target) {
@@ -192,8 +192,8 @@ bool advance(Target& target) {
 void end_all(Target& target) {
     for (Target::Accesses* list : {&target.issued, &target.waiting})
         while (Access* access = list->front()) {
-            if (access->operation == AccessOperation::ask_region) {
-                take_device_region(*access, nullptr);
+            if (access->operation == AccessOperation::request_region) {
+                handle_device_region(*access, nullptr);
                 continue;
             }
             fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank);
@@ -207,7 +207,7 @@ void refused(Access& access) {
 }
 
 /// Handles an answer to an access. Returns false if the answer does not fit this access.
-bool take_answer(Access& access, const link::Packet& packet) {
+bool handle_answer(Access& access, const link::Packet& packet) {
     const auto operation = static_cast<AccessOperation>(packet.header.operation);
     const uint64_t at = packet.header.access.offset, bytes = packet.header.bytes;
     if (operation == AccessOperation::done) {
@@ -233,7 +233,7 @@ bool copy_by_kernel(const Access& access, Target& target) {
         return false;
     const bool put = access.operation == AccessOperation::put;
     const LocalBuffer& local = put ? access.origin : access.result;
-    const RemoteBlock& there = access.there;
+    const RemoteBlock& there = access.remote_block;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
     void* here = datatype::block_address(*local.type, local.buffer);
     const uint64_t remote = target.address + there.offset + static_cast<uint64_t>(there.type->true_lb);
@@ -254,7 +254,7 @@ void count_in_memory(profile::Traffic& traffic, AccessOperation operation, uint6
     profile::count_in_memory(traffic, kind_of(operation), bytes);
 }
 
-int Target::take_error() {
+int Target::fetch_error() {
     if (!error) return MPI_SUCCESS;
     const int taken = error;
     error = MPI_SUCCESS;
@@ -265,7 +265,7 @@ void start(Access& access, Target& target) {
     access.target = &target;
     if (!target.mapped) count(access.operation);
     access.bytes = access.operation != AccessOperation::compare_swap && carries_data(access) ? access.origin.bytes()
-                                                                                             : access.there.bytes();
+                                                                                             : access.remote_block.bytes();
     access.issued = access.answered = access.packets = access.unsettled_packets = access.unsettled_bytes = 0;
     access.done = false;
     access.outcome = progress::Outcome{};
@@ -278,7 +278,7 @@ void start(Access& access, Target& target) {
         return access.complete();
     }
     link::count_access(*target.peer, kind_of(access.operation), access.bytes);
-    take_accesses();
+    handle_accesses();
     begin(access, target);
     if (access.bytes > link::payload_limit(*target.peer))
         link::count_bytes(*target.peer, access.bytes);
@@ -297,20 +297,21 @@ void begin(Access& access, Target& target) {
 
 /// Copies the operand of a short update that has to wait. Programs change the operand before the update is complete, which other libraries
 /// permit.
-void keep_operand(Access& access) {
+void copy_operand(Access& access) {
     constexpr uint64_t kKept = 256;
     const bool is_short = access.operation == AccessOperation::update || access.operation == AccessOperation::fetch_update;
     if (!is_short || access.bytes > kKept || !carries_data(access)) return;
-    access.kept.reset(new (std::nothrow) std::byte[access.bytes]);
-    if (access.kept)
-        datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, 0, access.kept.get(), access.bytes);
+    access.copied_operand.reset(new (std::nothrow) std::byte[access.bytes]);
+    if (access.copied_operand)
+        datatype::pack(*access.origin.type, access.origin.count, access.origin.buffer, 0, access.copied_operand.get(),
+                       access.bytes);
 }
 
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
     target.waiting.push_back(&access);
     if (!target.peer->dead) advance(target);  // if the peer is dead, the next poll ends the access
-    if (access.issued == 0) keep_operand(access);
+    if (access.issued == 0) copy_operand(access);
 }
 
 bool send_question(Access& access) {
@@ -318,7 +319,7 @@ bool send_question(Access& access) {
     link::PacketSlot slot;
     if (target.peer->dead || !link::reserve(*target.peer, sizeof(AccessPacket), slot)) return false;
     slot.header->kind = packet::PacketKind::access;
-    slot.header->operation = static_cast<uint8_t>(AccessOperation::ask_region);
+    slot.header->operation = static_cast<uint8_t>(AccessOperation::request_region);
     slot.header->access = {access.generation, access.serial, 0};
     const AccessPacket packet{target.key.secret, target.key.id, 0, 0, 0, 0};
     std::memcpy(slot.payload, &packet, sizeof packet);
@@ -334,9 +335,10 @@ void on_access_packet(link::Peer& peer, const link::Packet& packet) {
     if (!access || access->target->peer != &peer || access->generation != answered.generation) return;
     Target& target = *access->target;
     const bool is_refused = static_cast<AccessOperation>(packet.header.operation) == AccessOperation::refused;
-    if (access->operation == AccessOperation::ask_region) return take_device_region(*access, is_refused ? nullptr : &packet);
+    if (access->operation == AccessOperation::request_region)
+        return handle_device_region(*access, is_refused ? nullptr : &packet);
     if (is_refused) return refused(*access);
-    if (!take_answer(*access, packet)) return;
+    if (!handle_answer(*access, packet)) return;
     if (access->answered == access->bytes) finish(*access, MPI_SUCCESS);
     advance(target);
 }
@@ -358,7 +360,7 @@ bool poll_accesses() {
     return any;
 }
 
-void tell_access(const Target& target, progress::WaitReporter& teller) {
+void report_access(const Target& target, progress::WaitReporter& teller) {
     if (!target.peer) return;
     WaitReportPage::OperationEntry access{};
     access.kind = WaitReportPage::OperationKind::access;
@@ -369,13 +371,13 @@ void tell_access(const Target& target, progress::WaitReporter& teller) {
 }
 
 const progress::WaitSite kForAccess{nullptr, progress::Expected::soon, [](const void* access, progress::WaitReporter& teller) {
-                                        tell_access(*static_cast<const Access*>(access)->target, teller);
+                                        report_access(*static_cast<const Access*>(access)->target, teller);
                                     }};
 
-void wait_until_over(Target& target) {
+void wait_until_complete(Target& target) {
     static constexpr progress::WaitSite kForTarget{
         nullptr, progress::Expected::soon,
-        [](const void* its, progress::WaitReporter& teller) { tell_access(*static_cast<const Target*>(its), teller); }};
+        [](const void* its, progress::WaitReporter& teller) { report_access(*static_cast<const Target*>(its), teller); }};
     progress::wait_until([](void* its) { return static_cast<const Target*>(its)->open == 0; }, &target, kForTarget);
 }
 

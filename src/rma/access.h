@@ -66,7 +66,7 @@ struct Access : progress::Request {
     AccessOperation operation = AccessOperation::put;
     Target* target = nullptr;
     LocalBuffer origin, result;
-    RemoteBlock there;
+    RemoteBlock remote_block;
     Update update;
     std::byte swap[2 * 16];  ///< compare_swap: the new value, then the comparison value
     uint64_t bytes = 0;      ///< packed size of the data
@@ -74,10 +74,10 @@ struct Access : progress::Request {
     uint32_t packets = 0;                                 ///< number of packets sent and not answered
     uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< packets and bytes since the last packet that asks for an answer
     uint32_t serial = 0;
-    uint32_t generation = 0;            ///< distinguishes consecutive accesses that use one serial
-    void (*over)(Access&) = nullptr;    ///< function called at the end of an access for which no caller waits
-    ListHook hook;                      ///< link in one of its target's lists
-    std::unique_ptr<std::byte[]> kept;  ///< packed operand of a short update that has to wait
+    uint32_t generation = 0;                      ///< distinguishes consecutive accesses that use one serial
+    void (*over)(Access&) = nullptr;              ///< function called at the end of an access for which no caller waits
+    ListHook hook;                                ///< link in one of its target's lists
+    std::unique_ptr<std::byte[]> copied_operand;  ///< packed operand of a short update that has to wait
     DeviceAccess by_device;
 };
 
@@ -101,7 +101,7 @@ struct Target {
     uint32_t updates = 0;     ///< number of packets of updates not answered yet
     bool by_ring = false;     ///< whether the last update was sent on a ring
     bool in_order = false;    ///< whether the target is on another host, to which packets keep their order on every path
-    int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until take_error()
+    int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until fetch_error()
     std::string sentence;     ///< text of that error
     using Accesses = List<Access, &Access::hook>;
     Accesses waiting;  ///< accesses with packets still to be sent, in order
@@ -113,7 +113,7 @@ struct Target {
     /// Returns whether the kernel can copy from and to the target's memory. Clears `pid` once the process has ended.
     bool can_copy_by_kernel();
     /// Returns and clears the error of accesses that have ended since the last call, with failure_text().
-    int take_error();
+    int fetch_error();
 };
 
 /// Starts an access; if the target is mapped, the access is complete on return. Which members are used depends on the operation. A put:
@@ -122,11 +122,11 @@ struct Target {
 void start(Access& access, Target& target);
 
 /// Waits until no access to the target is in progress.
-void wait_until_over(Target& target);
+void wait_until_complete(Target& target);
 /// Wait site of a wait for one Access; its argument is the Access.
 extern const progress::WaitSite kForAccess;
 /// Reports that a wait is for the answer of the target's process.
-void tell_access(const Target& target, progress::WaitReporter& teller);
+void report_access(const Target& target, progress::WaitReporter& teller);
 
 /// Records which process owns the region, for the profile. Call it for targets of other processes, before the first access.
 void watch(Target& target, const link::Process& process);
@@ -168,7 +168,7 @@ bool move_block(Target& target, AccessOperation operation, void* here, uint64_t 
 /// if the access must use packets.
 bool start_by_device(Access& access, Target& target);
 /// Handles the owner's answer to the request for its region; null: refused.
-void take_device_region(Access& asked, const link::Packet* answer);
+void handle_device_region(Access& asked, const link::Packet* answer);
 // Used by rdma_access.cpp: begin() registers an access for answers, finish() ends it, issue_as_packets() sends it, and send_question()
 // requests the region.
 void begin(Access& access, Target& target);

@@ -35,7 +35,8 @@ void start_each(Target& target, const CopyBatch& batch) {
         const LocalBuffer local{batch.here[i].iov_base, static_cast<int64_t>(batch.here[i].iov_len), &byte_type()};
         access->operation = batch.operation;
         (batch.operation == AccessOperation::put ? access->origin : access->result) = local;
-        access->there = {reinterpret_cast<uint64_t>(batch.there[i].iov_base) - target.address, local.count, &byte_type()};
+        access->remote_block = {reinterpret_cast<uint64_t>(batch.there[i].iov_base) - target.address, local.count,
+                                &byte_type()};
         access->over = [](Access& over) { delete &over; };
         start(*access, target);
     }
@@ -44,7 +45,7 @@ void start_each(Target& target, const CopyBatch& batch) {
 }  // namespace
 
 Target::Target() = default;
-Target::~Target() { profile::let_go(traffic); }
+Target::~Target() { profile::close_traffic(traffic); }
 
 bool Target::can_copy_by_kernel() {
     if (pid != 0 && peer && !link::has_pid({&peer->job, peer->rank}, pid)) pid = 0;

@@ -39,8 +39,8 @@ class Packed {
 };
 
 /// Updates the target's memory run by run; the buffers may have gaps.
-void update_pieces(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
-                   const LocalBuffer& result) {
+void update_runs(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,
+                 const LocalBuffer& result) {
     Packed operand(origin), old(result);
     operand.load();
     const uint64_t bytes = origin.type ? origin.bytes() : there.bytes();
@@ -93,7 +93,7 @@ void update_in_mapping(const Target& target, const Update& how, const LocalBuffe
     const LocalBuffer operand = how.op->operation == datatype::ReductionOperation::no_op ? LocalBuffer{} : origin;
     const bool plain = there.type == how.element && (!operand.type || operand.type == how.element) &&
                        (!result.type || result.type == how.element) && how.element->contiguous;
-    if (!plain) return update_pieces(target, how, operand, there, result);
+    if (!plain) return update_runs(target, how, operand, there, result);
     update(how, in_mapping(target, there.offset), static_cast<std::byte*>(operand.buffer),
            static_cast<std::byte*>(result.buffer), operand.type ? operand.count : there.count, target.exclusion);
 }
@@ -108,15 +108,15 @@ void compare_and_swap_in_mapping(const Target& target, const Datatype& element, 
 void do_in_mapping(const Access& access, const Target& target) {
     switch (access.operation) {
         case AccessOperation::put:
-            return put_in_mapping(target, access.origin, access.there);
+            return put_in_mapping(target, access.origin, access.remote_block);
         case AccessOperation::get:
-            return get_from_mapping(target, access.there, access.result);
+            return get_from_mapping(target, access.remote_block, access.result);
         case AccessOperation::compare_swap:
-            return compare_and_swap_in_mapping(target, *access.update.element, access.there.offset, access.swap,
+            return compare_and_swap_in_mapping(target, *access.update.element, access.remote_block.offset, access.swap,
                                                access.swap + access.update.element->size,
                                                static_cast<std::byte*>(access.result.buffer));
         default:
-            return update_in_mapping(target, access.update, access.origin, access.there, access.result);
+            return update_in_mapping(target, access.update, access.origin, access.remote_block, access.result);
     }
 }
 

@@ -16,7 +16,7 @@ enum class AccessOperation : uint8_t {
     update,
     fetch_update,
     compare_swap,
-    ask_region,
+    request_region,
     done,
     some_data,
     data,
@@ -53,7 +53,7 @@ struct DoneCounts {
     uint64_t word() const { return packets << kBits | bytes; }
 };
 
-/// Payload of `region`, the answer to `ask_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
+/// Payload of `region`, the answer to `request_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
 struct DeviceRegion {
     transport::RemoteKey region;
     uint64_t offset = 0;  ///< offset in the region at which the registered memory begins

@@ -23,9 +23,9 @@ namespace {
 using RdmaKeyState = RdmaState::RdmaKeyState;
 constexpr uint8_t kMostRefusals = 4;
 
-void ask(Target& target) {
+void request_region(Target& target) {
     auto asking = std::make_unique<Access>();
-    asking->operation = AccessOperation::ask_region;
+    asking->operation = AccessOperation::request_region;
     asking->over = [](Access&) {};
     begin(*asking, target);
     if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // asked again with the next access
@@ -53,10 +53,11 @@ bool start_by_device(Access& access, Target& target) {
     RdmaState& way = target.device;
     // Ask for the region again if the connection is a new one, at another port.
     const bool lost = way.state == RdmaKeyState::known && !path.reaches(way.region.region);
-    if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && path.lends()) ask(target);
+    if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && path.lends())
+        request_region(target);
     if (way.state != RdmaKeyState::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
     const LocalBuffer& local = puts ? access.origin : access.result;
-    const RemoteBlock& there = access.there;
+    const RemoteBlock& there = access.remote_block;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
     const uint64_t offset = there.offset + static_cast<uint64_t>(there.type->true_lb) - way.region.offset;
     if (offset > way.region.bytes || access.bytes > way.region.bytes - offset) return false;
@@ -74,7 +75,7 @@ bool start_by_device(Access& access, Target& target) {
     return true;
 }
 
-void take_device_region(Access& asked, const link::Packet* answer) {
+void handle_device_region(Access& asked, const link::Packet* answer) {
     RdmaState& way = asked.target->device;
     const bool told = answer && answer->header.bytes == sizeof way.region &&
                       static_cast<AccessOperation>(answer->header.operation) == AccessOperation::region;

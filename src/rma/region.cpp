@@ -25,7 +25,7 @@ STARLING_STATE uint64_t next_secret = 0;
 constexpr uint64_t kAllAddresses = ~uint64_t{0};
 
 Region& add(void* base, uint64_t bytes) {
-    take_accesses();
+    handle_accesses();
     const auto place = std::find_if(regions.begin(), regions.end(), [](const Region& r) { return r.key.secret == 0; });
     const auto id = static_cast<uint32_t>(place - regions.begin());
     Region& region = place == regions.end() ? regions.emplace_back() : *place;
@@ -62,10 +62,10 @@ RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion) {
 }
 
 void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion) {
-    take_accesses();
+    handle_accesses();
     Region& region = known[key.id - kFirstKnown];
     region = Region{static_cast<std::byte*>(base), key, exclusion, {{0, key.bytes}}};
-    carry_out_early(key.id);
+    carry_out_stored(key.id);
 }
 
 bool is_awaited(uint32_t id) {
@@ -80,7 +80,7 @@ RegionKey open(const RegionKey& key, uint64_t secret) {
     region.key.secret = secret;
     region.awaits_secret = false;
     const RegionKey opened = region.key;
-    carry_out_early(key.id);
+    carry_out_stored(key.id);
     return opened;
 }
 
@@ -120,7 +120,7 @@ void withdraw(const RegionKey& key) {
     const bool awaited = region->awaits_secret;
     for (auto [by, loan] : region->loans) by->deregister(loan, false);
     *region = Region{};
-    if (awaited) carry_out_early(key.id);
+    if (awaited) carry_out_stored(key.id);
 }
 
 bool register_memory(Region& region, transport::Path& to, DeviceRegion& out) {

@@ -26,7 +26,7 @@ struct PendingReply {
     link::Peer* peer;
     AccessOperation operation;
     packet::AccessHeader header;
-    std::span<const std::byte> data;  ///< result that is still to be sent; in the region, or in `kept`
+    std::span<const std::byte> data;  ///< result that is still to be sent; in the region, or in `copied_operand`
     std::vector<std::byte> kept;
     uint64_t sent = 0;
 };
@@ -43,7 +43,7 @@ struct OutOfOrderAccesses {
     alignas(packet::Header) std::byte header[sizeof(packet::Header)];
     std::vector<std::byte> payload;
 };
-STARLING_STATE std::deque<OutOfOrderAccesses>* early = nullptr;
+STARLING_STATE std::deque<OutOfOrderAccesses>* out_of_order = nullptr;
 
 /// Sends one packet of an answer. Returns false if there is no room now.
 bool send_some(PendingReply& answer) {
@@ -84,15 +84,15 @@ constexpr ptrdiff_t kMostEarly = kMostUnanswered;
 
 /// Keeps a packet that arrived before its region was exposed or had its secret. Returns whether it was kept: false if the region is unknown
 /// or usable, or the peer has kMostEarly kept packets for it.
-bool keep_early(link::Peer& peer, const link::Packet& packet) {
+bool store_early(link::Peer& peer, const link::Packet& packet) {
     AccessPacket asked;
     if (packet.header.bytes < sizeof asked) return false;
     std::memcpy(&asked, packet.payload, sizeof asked);
     if (!is_awaited(asked.region)) return false;
-    if (!early) early = new std::deque<OutOfOrderAccesses>;
+    if (!out_of_order) out_of_order = new std::deque<OutOfOrderAccesses>;
     const auto same = [&](const OutOfOrderAccesses& e) { return e.peer == &peer && e.region == asked.region; };
-    if (std::count_if(early->begin(), early->end(), same) >= kMostEarly) return false;
-    OutOfOrderAccesses& kept = early->emplace_back(peer);
+    if (std::count_if(out_of_order->begin(), out_of_order->end(), same) >= kMostEarly) return false;
+    OutOfOrderAccesses& kept = out_of_order->emplace_back(peer);
     kept.region = asked.region;
     std::memcpy(kept.header, &packet.header, sizeof kept.header);
     kept.payload.assign(packet.payload, packet.payload + packet.header.bytes);
@@ -184,22 +184,22 @@ void do_run(AccessOperation operation, const Asked& asked, const BlockRun& run, 
 
 void listen() { link::register_handler(packet::PacketKind::access, on_access_packet); }
 
-void take_accesses() {
+void handle_accesses() {
     if (taking) return;
     taking = true;
-    link::keep_met_jobs();
+    link::keep_mapped_jobs();
     listen();
     progress::add_poller(poll_accesses);
 }
 
-void carry_out_early(uint32_t region) {
-    if (!early) return;
+void carry_out_stored(uint32_t region) {
+    if (!out_of_order) return;
     // Move the packets out first, because carrying one out may add others.
-    std::deque<OutOfOrderAccesses> all = std::move(*early);
-    early->clear();
+    std::deque<OutOfOrderAccesses> all = std::move(*out_of_order);
+    out_of_order->clear();
     for (OutOfOrderAccesses& one : all) {
         if (one.region != region)
-            early->push_back(std::move(one));
+            out_of_order->push_back(std::move(one));
         else if (!one.peer->dead)
             carry_out(*one.peer, {*reinterpret_cast<packet::Header*>(one.header), one.payload.data()});
     }
@@ -233,7 +233,7 @@ std::span<const std::byte> one_block(const link::Packet& packet) {
 }
 
 /// Answers a request for the region: registers it for the peer's device, or refuses.
-void lend_region(link::Peer& peer, const link::Packet& packet) {
+void register_for_peer(link::Peer& peer, const link::Packet& packet) {
     PendingReply answer{&peer, AccessOperation::refused, packet.header.access, {}, {}};
     AccessPacket asked;
     if (packet.header.bytes >= sizeof asked) {
@@ -253,10 +253,11 @@ void lend_region(link::Peer& peer, const link::Packet& packet) {
 }  // namespace
 
 void carry_out(link::Peer& peer, const link::Packet& packet) {
-    if (keep_early(peer, packet)) return;
+    if (store_early(peer, packet)) return;
     // A process that exposes nothing must not queue answers, because the peers may be destroyed before the answers are sent.
     if (!taking) return;
-    if (static_cast<AccessOperation>(packet.header.operation) == AccessOperation::ask_region) return lend_region(peer, packet);
+    if (static_cast<AccessOperation>(packet.header.operation) == AccessOperation::request_region)
+        return register_for_peer(peer, packet);
     PendingReply answer{&peer, AccessOperation::refused, packet.header.access, {}, {}};
     answer.data = one_block(packet);
     answer.operation = answer.data.empty() ? do_access(packet, answer.kept) : AccessOperation::data;

@@ -12,10 +12,10 @@ namespace starling::rma {
 void listen();
 
 /// Carries out the accesses that arrived for a region before it was exposed or had its secret.
-void carry_out_early(uint32_t region);
+void carry_out_stored(uint32_t region);
 
 /// Registers the poller that carries out accesses; called at the first region or access.
-void take_accesses();
+void handle_accesses();
 
 /// Carries out a request after checking all its fields. Returns `refused` if nothing was done; otherwise `done`, or `data` with the result
 /// in `result`.

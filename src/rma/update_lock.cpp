@@ -12,7 +12,7 @@ namespace {
 /// Replaces the pid of a process whose pid other processes cannot use; such a process always counts as alive.
 constexpr uint32_t kNoPid = 1u << 31;
 
-bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_gone(static_cast<pid_t>(pid)); }
+bool has_died(uint32_t pid) { return pid != 0 && pid != kNoPid && neighbour_ended(static_cast<pid_t>(pid)); }
 
 /// Number of tries before the holder is checked. A holder needs less than a time slice, so after these tries it has lost its core, or died.
 constexpr uint32_t kTriesPerLook = 1024;
@@ -46,7 +46,7 @@ bool UpdateLock::begin_one_carefully() const {
 }
 
 bool UpdateLock::begin_one_quickly() const {
-    if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
+    if (uses_barriers_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
         return true;
     clear_mark(marks_[me_].target);
     count_single();
@@ -57,8 +57,9 @@ bool UpdateLock::begin_one_quickly() const {
 void UpdateLock::count_single() const {
     if (++singles_ % kPatience != 0) return;
     clear_mark(marks_[me_].target);  // now no holder of the guard waits for the steps below
-    if (!hears_ && (hears_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads)) hears_ = hear_barriers();
-    if (hears_) begin_quick();
+    if (!uses_barriers_ && (is_registered_for_barriers() || has_one_thread() || singles_ >= kPatienceWithThreads))
+        uses_barriers_ = register_for_barriers();
+    if (uses_barriers_) begin_quick();
 }
 
 void UpdateLock::begin_quick() const {

@@ -102,7 +102,7 @@ class UpdateLock {
 
     /// Begins a single update, by one atomic instruction. Returns false if the guard is held; the caller then uses begin_all().
     bool begin_one() const {
-        if (hears_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
+        if (uses_barriers_ && set_mark_quickly(marks_[me_].target, guard_->mode, target_)) [[likely]]
             return true;
         return begin_one_carefully();
     }
@@ -137,7 +137,7 @@ class UpdateLock {
     UpdateMark* marks_;
     uint32_t processes_, me_, target_, pid_;
     mutable uint32_t singles_ = 0;  ///< number of careful singles so far
-    mutable bool hears_ = false;
+    mutable bool uses_barriers_ = false;
 };
 
 }  // namespace starling::rma

@@ -98,7 +98,7 @@ int start(int required) {
     dynamic::start();
     phase = LibraryPhase::running;
     set_state(job::RankState::initialized);
-    dynamic::tell_parents_of_arrival();
+    dynamic::notify_parents_of_arrival();
     return MPI_SUCCESS;
 }
 
@@ -121,7 +121,7 @@ void stop() {
     {
         Lock lock;
         finish_profile();
-        link::say_farewell();
+        link::notify_finalized();
         progress::stop();
         set_state(job::RankState::finalized);
         phase = LibraryPhase::finalized;
@@ -193,7 +193,7 @@ void release(bool for_good) {
     // Other users may be added and removed meanwhile.
     while (!release_now(for_good)) {
         Lock lock;
-        link::hasten_transports();
+        link::request_all_acks();
         progress::wait_until([] { return all_sent(); });
     }
 }
@@ -216,7 +216,7 @@ namespace {
         cell.abort_code.store(code);
         cell.aborted.store(how);
     }
-    if (!threads_at_once()) profile::hand_on_the_rest();  // other threads may be recording
+    if (!threads_at_once()) profile::send_rest();  // other threads may be recording
     flush_output();
     bootstrap::abort_through_manager(code);
     _exit(exit_code);

@@ -87,11 +87,11 @@ void wait_until_done(ShmemAccess& operation) {
     pool.destroy(&operation);
 }
 
-/// Makes progress now and then, as looked() of oshmem/mapped_heap.h does: a PE that reads memory until it changes must handle the accesses
+/// Makes progress now and then, as poll_after_load() of oshmem/mapped_heap.h does: a PE that reads memory until it changes must handle the accesses
 /// of other PEs meanwhile.
-void looked() {
+void poll_after_load() {
     constexpr uint32_t kLooks = 32;
-    if (starling_shmem_near.looks.fetch_add(1, std::memory_order_relaxed) % kLooks == kLooks - 1) progress::test();
+    if (starling_shmem_near.polls.fetch_add(1, std::memory_order_relaxed) % kLooks == kLooks - 1) progress::test();
 }
 
 void put(const ShmemContext& context, RemotePe& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
@@ -102,7 +102,7 @@ void put(const ShmemContext& context, RemotePe& remote, const Spot& spot, const 
     }
     ShmemAccess& operation = begin(context, AccessOperation::put);
     operation.origin = {const_cast<void*>(source), static_cast<int64_t>(bytes), &byte_type()};
-    operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
+    operation.remote_block = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
     operation.awaited = !nbi;
     start(operation, remote, spot, bytes);
     if (!nbi) wait_until_issued(operation);
@@ -112,11 +112,11 @@ void get(const ShmemContext& context, RemotePe& remote, const Spot& spot, void* 
     if (const std::byte* there = mapped(remote, spot)) {
         std::memcpy(dest, there, bytes);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::get, bytes);
-        return looked();
+        return poll_after_load();
     }
     ShmemAccess& operation = begin(context, AccessOperation::get);
     operation.result = {dest, static_cast<int64_t>(bytes), &byte_type()};
-    operation.there = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
+    operation.remote_block = {spot.offset, static_cast<int64_t>(bytes), &byte_type()};
     operation.awaited = !nbi;
     start(operation, remote, spot, bytes);
     if (!nbi) wait_until_done(operation);
@@ -129,7 +129,7 @@ void update(const ShmemContext& context, RemotePe& remote, const Spot& spot, con
         rma::update(how, there, static_cast<const std::byte*>(operand), static_cast<std::byte*>(old), 1, nullptr);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::update, size);
         if (operand) wake(remote);
-        if (old) looked();
+        if (old) poll_after_load();
         return;
     }
     ShmemAccess& operation = begin(context, old ? AccessOperation::fetch_update : AccessOperation::update);
@@ -137,7 +137,7 @@ void update(const ShmemContext& context, RemotePe& remote, const Spot& spot, con
     if (operand) std::memcpy(operation.value, operand, size);
     operation.origin = {operation.value, operand ? 1 : 0, how.element};
     operation.result = {old, old ? 1 : 0, how.element};
-    operation.there = {spot.offset, 1, how.element};
+    operation.remote_block = {spot.offset, 1, how.element};
     operation.awaited = old && !nbi;
     start(operation, remote, spot, size);
     if (old && !nbi) wait_until_done(operation);
@@ -163,14 +163,14 @@ void describe_blocks(ShmemAccess& operation, const Spot& spot, const starling_sh
                                      {&datatype::predefined(MPI_BYTE)}, &made);
     if (error) complain_of_failure();
     operation.there_type = datatype::TypeRef(made);
-    operation.there = {spot.offset, 1, made};
+    operation.remote_block = {spot.offset, 1, made};
 }
 
 bool is_fenced(RemotePe& remote) {
     // Accesses of a PE on another host arrive in the order of their start. Accesses of a neighbor's variables may not, because they take
     // different paths.
     const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
-    if (!remote.near && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
+    if (!remote.is_local && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
     return !remote.busy();
 }
 
@@ -178,7 +178,7 @@ bool is_fenced(RemotePe& remote) {
 constexpr progress::WaitSite kForAll{nullptr, progress::Expected::soon, [](const void*, progress::WaitReporter& teller) {
                                          for (const RemotePe* remote : world().reached)
                                              for (const rma::Target& target : remote->targets)
-                                                 if (target.open > 0) rma::tell_access(target, teller);
+                                                 if (target.open > 0) rma::report_access(target, teller);
                                      }};
 
 }  // namespace
@@ -214,14 +214,14 @@ void compare_swap(const ShmemContext& context, RemotePe& remote, const Spot& spo
                               static_cast<std::byte*>(old), nullptr);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::compare_swap, size);
         wake(remote);
-        return looked();
+        return poll_after_load();
     }
     ShmemAccess& operation = begin(context, AccessOperation::compare_swap);
     operation.update.element = &element;
     std::memcpy(operation.swap, value, size);
     std::memcpy(operation.swap + size, cond, size);
     operation.result = {old, 1, &element};
-    operation.there = {spot.offset, 1, &element};
+    operation.remote_block = {spot.offset, 1, &element};
     operation.awaited = !nbi;
     start(operation, remote, spot, size);
     if (!nbi) wait_until_done(operation);
@@ -276,7 +276,7 @@ void starling_shmem_get_strided(const char* name, void* context, void* dest, con
     if (const std::byte* there = mapped(remote, spot)) {
         copy_blocks(static_cast<std::byte*>(dest), there, *strides);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::get, strides->block * strides->blocks);
-        return looked();
+        return poll_after_load();
     }
     std::vector<std::byte> packed(strides->block * strides->blocks);
     ShmemAccess& operation = begin(its, AccessOperation::get);

@@ -37,7 +37,7 @@ bool back_with_memory() {
     return true;
 }
 
-void show_to_entries() {
+void publish_to_entries() {
     const bool looked_at = config().check || config().profile;
     starling_shmem_near.bytes.store(looked_at ? 0 : std::min(world().heap.high_water(), world().there),
                                     std::memory_order_release);
@@ -47,7 +47,7 @@ uint64_t offset_of(const void* memory) {
     return static_cast<uint64_t>(static_cast<const std::byte*>(memory) - world().pages.data());
 }
 
-void give_back(uint64_t offset, uint64_t bytes) {
+void free_range(uint64_t offset, uint64_t bytes) {
     if (bytes < kGiveBack) return;
     const uint64_t first = (offset + kPage - 1) / kPage * kPage, last = (offset + bytes) / kPage * kPage;
     madvise(world().pages.data() + first, last - first, MADV_REMOVE);
@@ -80,7 +80,7 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
                 static_cast<unsigned long long>(bytes));
         return nullptr;
     }
-    show_to_entries();
+    publish_to_entries();
     return world().pages.data() + offset;
 }
 
@@ -122,7 +122,7 @@ void* starling_shmem_reallocate(const char* name, void* memory, size_t bytes) {
     }
     if (world().heap.resize(offset, bytes)) {
         if (back_with_memory()) {
-            show_to_entries();
+            publish_to_entries();
             return memory;
         }
         world().heap.resize(offset, had);
@@ -144,7 +144,7 @@ void starling_shmem_free(const char* name, void* memory) {
     const uint64_t offset = offset_of(memory);
     check_alike_everywhere("the offset of the freed block in the heap", offset);
     synchronize();
-    give_back(offset, world().heap.bytes_at(offset));
+    free_range(offset, world().heap.bytes_at(offset));
     world().heap.free(offset);
 }
 }  // extern "C"

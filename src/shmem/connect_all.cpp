@@ -39,7 +39,7 @@ void connect(link::Peer& peer) {
 
 }  // namespace
 
-void meet_all() {
+void connect_all() {
     if (barrier(*world().everyone)) complain_of_failure();
     exchange_segments();
     for (int distance = 1; distance < world().pes; ++distance) {

@@ -4,6 +4,6 @@
 namespace starling::shmem {
 
 /// Exchanges the memory descriptions of all PEs and requests a connection to each PE. Collective over all PEs; contains two barriers.
-void meet_all();
+void connect_all();
 
 }  // namespace starling::shmem

@@ -34,7 +34,7 @@ namespace {
 /// Held while OpenSHMEM starts or stops. It must be taken before the library's lock, never while that is held.
 STARLING_STATE Mutex life;
 
-void say(const char* format, va_list arguments) {
+void print_error(const char* format, va_list arguments) {
     char text[1200];
     std::vsnprintf(text, sizeof text, format, arguments);
     const char* name = calling ? calling : "OpenSHMEM";
@@ -116,8 +116,8 @@ int begin() {
     open_entries();
     make_teams();
     world().phase = ShmemPhase::running;
-    if (world().me == 0) print_wanted();
-    if (config().connect == Connect::all) meet_all();
+    if (world().me == 0) print_requested();
+    if (config().connect == Connect::all) connect_all();
     return MPI_SUCCESS;
 }
 
@@ -141,7 +141,7 @@ void end() {
 void complain(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    print_error(format, arguments);
     va_end(arguments);
     runtime::abort(1);
 }
@@ -152,7 +152,7 @@ void mention(const char* format, ...) {
     if (config().verbose < 1 && !std::getenv("SHMEM_DEBUG") && !std::getenv("SMA_DEBUG")) return;
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    print_error(format, arguments);
     va_end(arguments);
 }
 

@@ -48,27 +48,27 @@ void publish() {
     shown.limit = world().heap.limit();
     shown.data = reinterpret_cast<uintptr_t>(world().data);
     shown.data_bytes = world().data_bytes;
-    hand_over_variables();
+    publish_variables();
     shown.data_descriptor = variables().name.descriptor;
     shown.data_inode = variables().name.inode;
     delay_at("before a heap is shown");
     shown.ready.store(link::SymmetricMemory::kReady);
 }
 
-bool is_gone(const link::Process& process) {
+bool has_terminated(const link::Process& process) {
     return link::has_ended(process) || process.job->segment().cell(process.rank).state.load() >= job::RankState::exited;
 }
 
 /// Returns a neighbor's description of its memory; waits until the neighbor is initialized, because this PE may ask first. A PE of this job
 /// that has finalized will initialize again, as this PE has done. A PE of another job will not, so that is an error.
-const link::SymmetricMemory& shown_by(const link::Process& process) {
+const link::SymmetricMemory& published_by(const link::Process& process) {
     link::SymmetricMemory& shown = link::SegmentRegion(process.job->segment().region(process.rank)).symmetric();
     const bool of_this_job = process.job == link::self().job;
     constexpr progress::WaitSite kInit{nullptr, progress::Expected::unrung};
     const auto settled = [&] {
         const uint32_t ready = shown.ready.load();
         return ready == link::SymmetricMemory::kReady || (ready == link::SymmetricMemory::kGone && !of_this_job) ||
-               is_gone(process);
+               has_terminated(process);
     };
     progress::wait_until(settled, kInit);
     if (shown.ready.load() == link::SymmetricMemory::kReady) return shown;
@@ -82,7 +82,7 @@ void map_own(RemotePe& remote) {
 }
 
 void map_neighbour(RemotePe& remote) {
-    const link::SymmetricMemory& shown = shown_by(remote.process);
+    const link::SymmetricMemory& shown = published_by(remote.process);
     job::RankCell& cell = remote.process.job->segment().cell(remote.process.rank);
     // The pid is unknown if the process has its own PID namespace; the launcher then has the descriptors of its memory.
     const pid_t pid = cell.apart_pid.load() == 0 ? cell.pid.load() : 0;
@@ -101,17 +101,17 @@ void map_neighbour(RemotePe& remote) {
         remote.mapped[1] = remote.variables.data() + offset;
 }
 
-std::unique_ptr<RemotePe> meet(const link::Process& process) {
+std::unique_ptr<RemotePe> create_remote(const link::Process& process) {
     if (process.job->map()) complain_of_failure();
     auto remote = std::make_unique<RemotePe>();
     remote->process = process;
-    remote->near = link::on_this_host(process);
+    remote->is_local = link::on_this_host(process);
     for (const Area area : {Area::heap, Area::data}) remote->target(area).key = key_of(process, area, 0);
     if (process != link::self())
         for (rma::Target& target : remote->targets) rma::watch(target, process);
     if (process == link::self())
         map_own(*remote);
-    else if (remote->near)
+    else if (remote->is_local)
         map_neighbour(*remote);
     if (remote->mapped[0] && remote->mapped[1]) return remote;
     link::Peer* peer = process.job->peer(process.rank);
@@ -123,7 +123,7 @@ std::unique_ptr<RemotePe> meet(const link::Process& process) {
 /// Stores a new entry, unless another thread has stored one first.
 RemotePe& settle(RemotePe*& place, std::unique_ptr<RemotePe> met) {
     if (place) return *place;
-    place = world().met.emplace_back(std::move(met)).get();
+    place = world().all_remotes.emplace_back(std::move(met)).get();
     if (place->process != link::self()) ++counters.pes_accessed;
     if (place->targets[0].peer) world().reached.push_back(place);
     return *place;
@@ -168,7 +168,7 @@ void close_memory() {
     world().stored.clear();
     world().remotes.reset();
     world().foreign.clear();
-    world().met.clear();
+    world().all_remotes.clear();
     world().pages = link::Pages();
     world().heap = Heap();
 }
@@ -178,7 +178,7 @@ uint64_t needed_heap() { return (world().heap.high_water() + kHugePage - 1) / kH
 bool grow_heap(uint64_t bytes) {
     bytes = std::min(bytes, (world().heap.limit() + kPage - 1) / kPage * kPage);
     if (!world().pages.grow(bytes)) return false;
-    for (const std::unique_ptr<RemotePe>& remote : world().met)
+    for (const std::unique_ptr<RemotePe>& remote : world().all_remotes)
         if (remote->heap.data() && !remote->heap.show(bytes)) return false;
     rma::resize(world().keys[0], std::min(bytes, world().heap.limit()));
     return true;
@@ -219,7 +219,7 @@ RemotePe& remote_pe(int pe) {
     RemotePe*& place = world().remotes[static_cast<size_t>(pe)];
     if (place) [[likely]]
         return *place;
-    settle(place, meet({link::self().job, static_cast<uint32_t>(pe)}));
+    settle(place, create_remote({link::self().job, static_cast<uint32_t>(pe)}));
     Near& near = starling_shmem_near;
     if (place->watching) near.watching[pe] = place->watching;
     if (place->mapped[0]) __atomic_store_n(&near.heaps[pe], place->mapped[0], __ATOMIC_RELEASE);
@@ -229,7 +229,7 @@ RemotePe& remote_pe(int pe) {
 RemotePe& remote_process(const link::Process& process) {
     if (process.job == link::self().job) return remote_pe(static_cast<int>(process.rank));
     RemotePe*& place = world().foreign[{process.job->address().id, process.rank}];
-    return place ? *place : settle(place, meet(process));
+    return place ? *place : settle(place, create_remote(process));
 }
 
 void note_store(RemotePe& remote) {

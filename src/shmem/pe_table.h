@@ -36,7 +36,7 @@ struct Spot {
 /// This process's view of a PE (possibly itself); created at the first access of the PE.
 struct RemotePe {
     link::Process process;
-    bool near = false;                                ///< whether the PE is on this host
+    bool is_local = false;                            ///< whether the PE is on this host
     std::byte* mapped[2] = {};                        ///< addresses of the PE's areas in this process; null: not mapped
     link::Pages heap, variables;                      ///< mappings of a neighbor's memory
     rma::Target targets[2];                           ///< targets of accesses, per area
@@ -70,7 +70,7 @@ struct World {
     std::unique_ptr<RemotePe*[], FreeDeleter>
         remotes;  ///< PEs of this job, by number; from calloc, so a large job touches only the used part
     std::map<std::pair<uint64_t, uint32_t>, RemotePe*> foreign;  ///< PEs of other jobs, by job and rank
-    std::vector<std::unique_ptr<RemotePe>> met;                  ///< all entries of `remotes` and `foreign`
+    std::vector<std::unique_ptr<RemotePe>> all_remotes;          ///< all entries of `remotes` and `foreign`
     std::vector<RemotePe*> reached;                              ///< PEs with an area that only the owner can access
     std::vector<RemotePe*> stored;                               ///< neighbors that were stored to since they were last woken
     Team* everyone = nullptr;

@@ -49,7 +49,7 @@ struct Near {
     std::atomic<int32_t> stored = -1;  ///< PE of the last store since the last wake_stored(); -1: none
     std::atomic<uint32_t> open = 0;    ///< accesses of the default context in progress
     std::atomic<uint32_t> picks = 0;   ///< calls so far that chose one of several variables; approximate with threads
-    std::atomic<uint32_t> looks = 0;   ///< reads of mapped memory so far; approximate with threads
+    std::atomic<uint32_t> polls = 0;   ///< reads of mapped memory so far; approximate with threads
 };
 
 /// First member of every context except the default one: the PEs that the context's PE numbers denote.

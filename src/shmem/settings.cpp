@@ -64,7 +64,7 @@ int heap_limit(uint64_t& bytes) {
                 text);
 }
 
-void print_wanted() {
+void print_requested() {
     if (setting("VERSION")) std::printf("Starling " STARLING_VERSION ", OpenSHMEM 1.5\n");
     if (!setting("INFO")) return;
     std::printf(

@@ -14,6 +14,6 @@ int heap_limit(uint64_t& bytes);
 bool parse_size(const char* text, uint64_t& bytes);
 
 /// Prints the output that SHMEM_VERSION and SHMEM_INFO request; called by one PE.
-void print_wanted();
+void print_requested();
 
 }  // namespace starling::shmem

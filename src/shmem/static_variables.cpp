@@ -191,11 +191,11 @@ void share_variables() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void hand_over_variables() {
+void publish_variables() {
     Shared& shared = the_shared.get();
     const link::PagesName& name = shared.known.name;
     if (shared.handed_over || !name.valid() || !job::is_closed_to_others()) return;
-    shared.handed_over = job::hand_over(name.descriptor, name.inode);
+    shared.handed_over = job::deposit_descriptor(name.descriptor, name.inode);
 }
 
 extern "C" {

@@ -25,6 +25,6 @@ void share_variables();
 /// Returns the description of the program's variables. Needs no lock.
 const StaticVariables& variables();
 /// Deposits the file with the launcher if the kernel does not let neighbors open this process's descriptors. Needs the library's lock.
-void hand_over_variables();
+void publish_variables();
 
 }  // namespace starling::shmem

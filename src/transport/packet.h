@@ -8,7 +8,7 @@
 
 namespace starling::packet {
 
-/// The kinds of packets. Those up to `piece` belong to the message room. The first two carry a message's envelope and are matched in the
+/// The kinds of packets. Those up to `fragment` belong to the message room. The first two carry a message's envelope and are matched in the
 /// order of its sequence number; the others take effect on arrival.
 enum class PacketKind : uint8_t {
     eager = 1,        ///< a whole message; MessageHeader
@@ -16,7 +16,7 @@ enum class PacketKind : uint8_t {
     fetched,          ///< FIN, the receiver has the data; payload: Fin
     clear_to_stream,  ///< CTS, the receiver asks for the data in fragments; payload: Cts
     share_copy,       ///< the receiver copies and asks the sender to copy too; payload: Share
-    piece,            ///< a fragment of a rendezvous message; Fragment
+    fragment,         ///< a fragment of a rendezvous message; Fragment
     open,             ///< requests a connection; payload: the sender's end (a ring's slot or a TCP address)
     accept,           ///< accepts a connection; payload: the sender's end, as in `open`
     refuse,           ///< refuses a connection: the sender is at its limit
@@ -25,15 +25,15 @@ enum class PacketKind : uint8_t {
     knock,   ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
     farewell,     ///< between hosts: the sender's last packet, since it has called MPI_Finalize
     window_lock,  ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
-    rail_gone,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
+    rail_lost,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
     multicast,    ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram
-    wire_gone,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
+    wire_lost,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
     ports,  ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
     cancel,  ///< requests the cancellation of a sent message, or replies to the request; payload: Cancel (message/remote_cancel.cpp)
 };
 /// Number of kinds, including the unused value 0.
 inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;
-constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::piece; }
+constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::fragment; }
 
 /// Location of a packet's payload in shared memory, if the payload does not fit into the ring's line. In an inbox, location of any payload.
 enum class PayloadLocation : uint16_t {
@@ -72,7 +72,7 @@ struct alignas(8) Header {
     PayloadLocation where;
     union {
         MessageHeader message;
-        Fragment piece;
+        Fragment fragment;
         AccessHeader access;
     };
     uint32_t bytes;  ///< length of the payload, without padding

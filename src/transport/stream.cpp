@@ -15,7 +15,7 @@ StreamRange OutStream::peek(uint64_t most) const {
     return {first.begin, first.begin + std::min(most, first.bytes())};
 }
 
-StreamRange OutStream::take(PathId path, uint64_t most) {
+StreamRange OutStream::extract(PathId path, uint64_t most) {
     const StreamRange taken = peek(most);
     if (!again_.empty()) {
         again_.back().begin = taken.end;

@@ -57,11 +57,11 @@ class OutStream {
     bool has_work() const { return next_ < source_.bytes || !again_.empty(); }
     uint64_t waiting_bytes() const;
 
-    /// Returns the range that take() would return.
+    /// Returns the range that extract() would return.
     StreamRange peek(uint64_t most) const;
     /// Assigns the next bytes, at most `most`, to a path, beginning with bytes that another path lost. Returns an empty range if no bytes
     /// wait.
-    StreamRange take(PathId path, uint64_t most);
+    StreamRange extract(PathId path, uint64_t most);
     /// Returns to the waiting bytes those that a path had taken, because the path died. Bytes that the receiver has confirmed are excluded.
     /// Returns whether there were any.
     bool lose(PathId path);

@@ -43,8 +43,8 @@ enum Capability : uint32_t {
 /// Constant properties of a transport.
 struct Traits {
     const char* name;
-    const char* reaches;  ///< description of the processes that it reaches, for users
-    uint32_t can;         ///< bits of Capability
+    const char* reaches;    ///< description of the processes that it reaches, for users
+    uint32_t capabilities;  ///< bits of Capability
     /// Approximate latency of a short packet if the processes share no core. The lowest of the transports that reach a peer is chosen.
     uint32_t latency_ns;
     uint32_t payload;  ///< bytes of the longest payload that a path ever takes
@@ -137,7 +137,7 @@ class Path {
     /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has all of the data.
     virtual void end(OutStream& stream, bool confirmed) { (void)stream, (void)confirmed; }
     /// Returns the best payload size for data that is sent in fragments anyway.
-    virtual uint32_t piece_limit() const { return payload_limit(); }
+    virtual uint32_t fragment_limit() const { return payload_limit(); }
 
     // Memory that the peer accesses by RDMA, if a connection is capable of it (independent of traits.can).
     /// Lets the peer access the memory by Transport::put, get and update, once the region was sent to it. `stays`: the memory stays mapped
@@ -163,7 +163,7 @@ class Path {
     virtual void set_expected_traffic(uint32_t messages) { (void)messages; }
 
     /// Handles a packet of a kind that belongs to the transport, which the peer sent by Sink::send().
-    virtual void take(const Packet& packet) { (void)packet; }
+    virtual void handle(const Packet& packet) { (void)packet; }
 };
 
 /// Connections, which traffic justifies: each is a dedicated path to one peer that the packets of the base path then take. One exchange of
@@ -240,7 +240,7 @@ class Sink {
     virtual std::byte* target(void* user, const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(void* user, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     /// Reports that all bytes of the stream fragment are in place. It may be a duplicate: count with Coverage.
-    virtual void piece(void* user, const StreamFragment& piece) = 0;
+    virtual void on_fragment(void* user, const StreamFragment& piece) = 0;
     /// Reports that this process has sent something to itself. Wakes this process if another of its threads sleeps.
     virtual void wake() = 0;
 

@@ -47,8 +47,8 @@ int exchange(comm::Comm& comm, const WindowInfo& mine, std::vector<WindowInfo>& 
     return collective::run(call, collective::allgather(call, &mine, sizeof(WindowInfo), collective::byte_type(), blocks));
 }
 
-void give_up_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
-    if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).give_up_next(claims[0].stage);
+void abandon_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
+    if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).abandon_next(claims[0].stage);
 }
 
 /// Checks the window infos of all members. Returns the common error.
@@ -102,7 +102,7 @@ bool make_board(Window& window) {
 /// before its end is visible.
 int not_mapped(const link::Process& maker, int rank, const char* what) {
     for (int turns = 0; turns < 100; ++turns) {
-        if (link::has_ended(maker) || neighbour_gone(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
+        if (link::has_ended(maker) || neighbour_ended(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
             return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had created, was mapped", rank, what);
         usleep(1000);
     }
@@ -115,7 +115,7 @@ int open_board(Window& window, const comm::Group& group, const std::vector<Windo
     std::byte* memory = window.board_memory;
     if (!memory)
         if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
-            memory = peer->near.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
+            memory = peer->shm_path.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
     if (!memory) return not_mapped(group.at(maker), maker, "the window's lock table");
     window.board = LockTable(memory, static_cast<uint32_t>(window.neighbours.size()));
     window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
@@ -200,7 +200,7 @@ void map(Window& window, WindowTarget& remote, const WindowInfo& claim) {
         target.mapped = true;
         target.mapping = remote.pages.data();
     } else if (window.flavor == MPI_WIN_FLAVOR_CREATE && target.peer && claim.bytes > 0) {
-        target.mapping = target.peer->near.exchanged(claim.base, static_cast<uint64_t>(claim.bytes));
+        target.mapping = target.peer->shm_path.exchanged(claim.base, static_cast<uint64_t>(claim.bytes));
         target.mapped = target.mapping != nullptr;
     }
     if (!target.mapped && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
@@ -225,7 +225,7 @@ int refuse(comm::Comm& comm, const CreateParams& wanted) {
     mine.error = wanted.error;
     mine.stage = collective::kNoArea;
     std::vector<WindowInfo> claims;
-    if (exchange(comm, mine, claims) == MPI_SUCCESS) give_up_stage(comm, claims);
+    if (exchange(comm, mine, claims) == MPI_SUCCESS) abandon_stage(comm, claims);
     collective::agree(comm, wanted.error, "window");  // the other members call this too, with the error
     return fail(wanted.error, "%s", why.c_str());
 }
@@ -275,7 +275,7 @@ int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, boo
     if (error || error_of_memory) return error ? error : error_of_memory;
     window.comm = comm::make_intracomm(claims[0].context, comm.local_group().retain(), comm.rank, comm::errors_return());
     for (WindowInfo& claim : claims) claim.key.secret = claims[0].key.secret;
-    window.kept.keep(claims, window.neighbours);
+    window.infos.store(claims, window.neighbours);
     window.remotes.resize(static_cast<size_t>(comm.size));
     if (all_windows.size() == all_windows.capacity()) all_windows.reserve(2 * all_windows.size() + 8);
     return MPI_SUCCESS;
@@ -300,7 +300,7 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
     // All members must reach this agreement, even if an earlier step failed: some may have noticed a death in the exchange, and others not.
     error = collective::agree(comm, error, "window");
     if (error) {
-        if (told) give_up_stage(comm, claims);
+        if (told) abandon_stage(comm, claims);
         // The lock table can be freed, because its use begins after the agreement. If a process has died, however, some members may believe
         // that all have agreed, and use it.
         if (told && error != MPI_ERR_PROC_ABORTED && window->board_memory) rma::free(window->board_memory);
@@ -312,11 +312,11 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
         region->exclusion = &window->exclusion.emplace(window->board.exclusion(place, place));
     if (claims[0].stage != collective::kNoArea)
         collective::stage_of(*window->comm)
-            .meet_as(collective::stage_of(comm), *window->comm, collective::exchange_of(*window->comm), claims[0].stage);
+            .create_as(collective::stage_of(comm), *window->comm, collective::exchange_of(*window->comm), claims[0].stage);
     all_windows.push_back(window);
     ++counters.windows;
     ++counters.windows_made;
-    take_early_messages(*window);
+    handle_stored_messages(*window);
     window->key = rma::open(window->key, claims[0].key.secret);
     if (static_cast<int>(window->neighbours.size()) < comm.size) progress::serve_other_hosts();
     made = window;
@@ -331,19 +331,19 @@ int free(Window& window) {
     return error;
 }
 
-WindowTarget& meet(Window& window, int rank) {
+WindowTarget& create_target(Window& window, int rank) {
     std::unique_ptr<WindowTarget>& place = window.remotes.place(rank);
     place = std::make_unique<WindowTarget>();
     place->rank = rank;
-    place->disp_unit = window.kept.disp_unit(rank);
-    place->bytes = static_cast<uint64_t>(window.kept.bytes(rank));
-    place->target.key = window.kept.key(rank);
+    place->disp_unit = window.infos.disp_unit(rank);
+    place->bytes = static_cast<uint64_t>(window.infos.bytes(rank));
+    place->target.key = window.infos.key(rank);
     place->target.peer = window.comm->point_to_point.peer(rank);
     const auto found = std::lower_bound(window.neighbours.begin(), window.neighbours.end(), rank);
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
     place->target.in_order = place->local < 0;
-    if (place->local >= 0) map(window, *place, window.kept.near(place->local));
-    place->near = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC;
+    if (place->local >= 0) map(window, *place, window.infos.near(place->local));
+    place->mapped = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC;
     window.used.push_back(place.get());
     return *place;
 }

@@ -54,10 +54,10 @@ int flush_one(WindowTarget& remote) {
     rma::Target& target = remote.target;
     rma::flush(target);
     if (target.open)
-        rma::wait_until_over(target);
+        rma::wait_until_complete(target);
     else if (++idle_flushes % kFlushesPerLook == 0)
         progress::test();
-    return target.take_error();
+    return target.fetch_error();
 }
 
 std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
@@ -72,7 +72,7 @@ std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
 int not_in_window() { return fail(MPI_ERR_GROUP, "the group has members that are not in the group of the window"); }
 
 /// Sends an empty message to each rank.
-void tell(Window& window, std::list<message::SendRequest>& requests, const std::vector<int>& ranks, int tag) {
+void notify_ranks(Window& window, std::list<message::SendRequest>& requests, const std::vector<int>& ranks, int tag) {
     for (const int rank : ranks)
         message::start_send(requests.emplace_back(), window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank,
                             tag, message::SendMode::standard);
@@ -134,7 +134,7 @@ int begin_access(Window& window, WindowTarget& remote) {
             return MPI_SUCCESS;
         case Epoch::lock_all:
             if (remote.held != LockHeld::no) return MPI_SUCCESS;
-            return take_lock(window, remote, window.unchecked ? LockHeld::unchecked : LockHeld::shared);
+            return acquire_lock(window, remote, window.unchecked ? LockHeld::unchecked : LockHeld::shared);
         case Epoch::locks:
             if (remote.held != LockHeld::no) return MPI_SUCCESS;
             return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked; call MPI_Win_lock or MPI_Win_lock_all first",
@@ -166,7 +166,7 @@ int start(Window& window, const comm::Group& group, int assertion) {
     const std::vector<int> ranks = ranks_of(window, group);
     if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
     for (const int rank : ranks) {
-        WindowTarget& r = remote(window, rank);
+        WindowTarget& r = get_or_create_target(window, rank);
         r.in_group = true;
         window.group.push_back(&r);
     }
@@ -190,7 +190,7 @@ int complete(Window& window) {
     window.epoch = Epoch::none;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::list<message::SendRequest> completed;
-    tell(window, completed, ranks, kCompleted);
+    notify_ranks(window, completed, ranks, kCompleted);
     const int failed = wait_for(completed);
     return error ? error : failed;
 }
@@ -202,7 +202,7 @@ int post(Window& window, const comm::Group& group, int assertion) {
     window.exposed = true;
     for (const int rank : ranks) listen(window, window.completions.emplace_back(), rank, kCompleted);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!(assertion & MPI_MODE_NOCHECK)) tell(window, window.posts, ranks, kPosted);
+    if (!(assertion & MPI_MODE_NOCHECK)) notify_ranks(window, window.posts, ranks, kPosted);
     return MPI_SUCCESS;
 }
 
@@ -225,22 +225,22 @@ int wait(Window& window, bool* flag) {
 
 int lock(Window& window, LockHeld kind, int rank, int assertion) {
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
-    WindowTarget& target = remote(window, rank);
+    WindowTarget& target = get_or_create_target(window, rank);
     if (target.held != LockHeld::no || target.asking)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already: call MPI_Win_unlock first", rank);
-    if (const int error = take_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
+    if (const int error = acquire_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
     window.epoch = Epoch::locks;
     ++window.locked;
     return MPI_SUCCESS;
 }
 
 int unlock(Window& window, int rank) {
-    WindowTarget& target = remote(window, rank);
+    WindowTarget& target = get_or_create_target(window, rank);
     if (window.epoch != Epoch::locks || target.held == LockHeld::no)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked by MPI_Win_lock", rank);
     const int error = flush_one(target);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    give_back(window, target);
+    release_lock(window, target);
     if (--window.locked == 0) window.epoch = Epoch::none;
     return error;
 }
@@ -251,20 +251,20 @@ int lock_all(Window& window, int assertion) {
     window.unchecked = assertion & MPI_MODE_NOCHECK;
     // Loads and stores of mapped memory are accesses too (section 12.5.3), without any call, so these locks are acquired now. Locks of
     // processes on other hosts are acquired at the first access.
-    if (!window.unchecked) take_all_on_board(window);
+    if (!window.unchecked) acquire_whole_table(window);
     return MPI_SUCCESS;
 }
 
 int unlock_all(Window& window) {
     if (window.epoch != Epoch::lock_all) return ends(window, Epoch::lock_all);
     const int error = flush_all(window);
-    give_all_back(window);
+    release_all_locks(window);
     window.epoch = Epoch::none;
     return error;
 }
 
 int flush(Window& window, int rank) {
-    WindowTarget& target = remote(window, rank);
+    WindowTarget& target = get_or_create_target(window, rank);
     const bool locked = window.epoch == Epoch::lock_all || (window.epoch == Epoch::locks && target.held != LockHeld::no);
     if (!locked)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is not locked; call MPI_Win_lock or MPI_Win_lock_all first", rank);

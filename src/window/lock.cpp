@@ -23,10 +23,10 @@ namespace starling::window {
 namespace {
 
 enum class LockMessageKind : uint32_t {
-    ask_shared = 1,
-    ask_exclusive,
+    request_shared = 1,
+    request_exclusive,
     grant,
-    give_back,
+    release,
     later,  ///< the window is not created at the target yet: ask again
     never,  ///< the window does not exist at the target, because its creation has failed there
 };
@@ -56,13 +56,14 @@ void send(link::Peer& peer, const LockMessage& message) {
     link::send_control(peer, packet::PacketKind::window_lock, &message, sizeof message);
 }
 
-void tell(const Window& window, link::Peer& peer, LockMessageKind what, uint32_t number) {
+void send_lock_message(const Window& window, link::Peer& peer, LockMessageKind what, uint32_t number) {
     send(peer, {window.comm->context(), number, what});
 }
 
-void ask_from_afar(const Window& window, const WindowTarget& remote) {
-    tell(window, *remote.target.peer, remote.asks_exclusive ? LockMessageKind::ask_exclusive : LockMessageKind::ask_shared,
-         remote.asked);
+void request_remote(const Window& window, const WindowTarget& remote) {
+    send_lock_message(window, *remote.target.peer,
+                      remote.requests_exclusive ? LockMessageKind::request_exclusive : LockMessageKind::request_shared,
+                      remote.asked);
 }
 
 uint32_t place(const Window& window) { return static_cast<uint32_t>(window.my_place); }
@@ -79,7 +80,7 @@ void ring_waiters(Window& window, uint32_t target) {
 }
 
 bool has_died(const link::Process& process) {
-    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    const link::Peer* peer = process.job->find_peer(process.rank);
     return peer && peer->dead;
 }
 
@@ -102,15 +103,16 @@ bool await_ring(Window& window) {
 
 bool serve_pending(Window& window) {
     RemoteLockServer& desk = window.desk;
-    bool gave_back = false;
-    bool any = desk.drop([&window](int rank) { return has_died(window, rank); }, gave_back);
-    if (gave_back) ring_waiters(window, place(window));
+    bool released = false;
+    bool any = desk.drop([&window](int rank) { return has_died(window, rank); }, released);
+    if (released) ring_waiters(window, place(window));
     do {
         RemoteLockServer::Claimant served{};
         const uint64_t now = desk.has_pending() ? now_ns() : 0;
         while (desk.serve(served, now) ||
                (desk.has_pending() && bury_neighbours(window, place(window)) && desk.serve(served, now))) {
-            tell(window, *remote(window, served.rank).target.peer, LockMessageKind::grant, served.number);
+            send_lock_message(window, *get_or_create_target(window, served.rank).target.peer, LockMessageKind::grant,
+                              served.number);
             any = true;
         }
     } while (await_ring(window));
@@ -129,33 +131,34 @@ bool poll_locks() {
 WindowTarget* sender(Window& window, const link::Process& process) {
     const int rank = window.comm->local_group().rank_of(process);
     if (rank == MPI_UNDEFINED) return nullptr;
-    WindowTarget& from = remote(window, rank);
+    WindowTarget& from = get_or_create_target(window, rank);
     return from.local < 0 && from.target.peer ? &from : nullptr;
 }
 
 /// Returns whether a thread waits for the answer to this request.
 bool is_awaited(const WindowTarget& remote, uint32_t number) { return remote.asking && remote.asked == number; }
 
-void take(Window& window, const link::Process& process, const LockMessage& message) {
+void handle_message(Window& window, const link::Process& process, const LockMessage& message) {
     WindowTarget* const from = sender(window, process);
     if (!from) return;
     switch (message.what) {
-        case LockMessageKind::ask_shared:
-        case LockMessageKind::ask_exclusive:
-            if (window.desk.ask({from->rank, message.number, message.what == LockMessageKind::ask_exclusive, now_ns()}))
+        case LockMessageKind::request_shared:
+        case LockMessageKind::request_exclusive:
+            if (window.desk.add_request(
+                    {from->rank, message.number, message.what == LockMessageKind::request_exclusive, now_ns()}))
                 serve_pending(window);
             return;
         case LockMessageKind::grant:
             if (is_awaited(*from, message.number)) from->granted = true;
             return;
         case LockMessageKind::later:
-            if (is_awaited(*from, message.number)) ask_from_afar(window, *from);
+            if (is_awaited(*from, message.number)) request_remote(window, *from);
             return;
         case LockMessageKind::never:
             if (is_awaited(*from, message.number)) from->refused = true;
             return;
-        case LockMessageKind::give_back:
-            if (!window.desk.give_back(from->rank, message.number)) return;
+        case LockMessageKind::release:
+            if (!window.desk.release(from->rank, message.number)) return;
             ring_waiters(window, place(window));
             serve_pending(window);
             return;
@@ -166,8 +169,8 @@ void answer(link::Peer& peer, const LockMessage& ask, LockMessageKind what) { se
 
 /// Keeps a request for an unknown window. A process has a window only after all members have reached the end of its creation. So if no
 /// window is being created here, the creation of this one has failed here, by a death that the sender did not notice.
-void keep_early(link::Peer& peer, const LockMessage& message) {
-    if (message.what != LockMessageKind::ask_shared && message.what != LockMessageKind::ask_exclusive) return;
+void store_early(link::Peer& peer, const LockMessage& message) {
+    if (message.what != LockMessageKind::request_shared && message.what != LockMessageKind::request_exclusive) return;
     if (making == 0) return answer(peer, message, LockMessageKind::never);
     const link::Process process{&peer.job, peer.rank};
     std::erase_if(early, [](const auto& e) { return has_died(e->process); });
@@ -182,7 +185,7 @@ void keep_early(link::Peer& peer, const LockMessage& message) {
 /// Refuses the kept requests, whose windows were not created.
 void refuse_early() {
     for (const auto& each : early) {
-        link::Peer* peer = each->process.job->peer_if_met(each->process.rank);
+        link::Peer* peer = each->process.job->find_peer(each->process.rank);
         if (peer && !peer->dead) answer(*peer, each->message, LockMessageKind::never);
     }
     early.clear();
@@ -192,8 +195,8 @@ void on_lock_packet(link::Peer& peer, const link::Packet& packet) {
     LockMessage message;
     if (packet.header.bytes != sizeof message) return;
     std::memcpy(&message, packet.payload, sizeof message);
-    if (Window* window = window_of(message.context)) return take(*window, {&peer.job, peer.rank}, message);
-    keep_early(peer, message);
+    if (Window* window = window_of(message.context)) return handle_message(*window, {&peer.job, peer.rank}, message);
+    store_early(peer, message);
 }
 
 int gone(const WindowTarget& remote) {
@@ -215,7 +218,7 @@ struct LockWait {
 };
 
 /// Reports a wait for a lock. The lock table names the holder if it is on this host; otherwise it may be any rank.
-void tell_lock(const void* argument, progress::WaitReporter& teller) {
+void report_lock(const void* argument, progress::WaitReporter& teller) {
     const auto& [window, target] = *static_cast<const LockWait*>(argument);
     WaitReportPage::OperationEntry lock{};
     lock.kind = WaitReportPage::OperationKind::lock;
@@ -230,7 +233,7 @@ void tell_lock(const void* argument, progress::WaitReporter& teller) {
     }
     teller.waits_for(lock, nullptr);
 }
-constexpr progress::WaitSite kForLock{nullptr, progress::Expected::soon, tell_lock};
+constexpr progress::WaitSite kForLock{nullptr, progress::Expected::soon, report_lock};
 
 template <class F>
 struct LockCondition : LockWait {
@@ -244,19 +247,19 @@ void wait_for_lock(const Window& window, const WindowTarget& target, F condition
     progress::wait_until([](void* u) { return (*static_cast<LockCondition<F>*>(u))(); }, &until, kForLock);
 }
 
-int take_from_afar(Window& window, WindowTarget& remote, LockHeld kind) {
+int acquire_remote(Window& window, WindowTarget& remote, LockHeld kind) {
     ++counters.locks_waited;
     link::Peer& peer = *remote.target.peer;
     remote.granted = remote.refused = false;
-    remote.asks_exclusive = kind == LockHeld::exclusive;
+    remote.requests_exclusive = kind == LockHeld::exclusive;
     ++remote.asked;
-    ask_from_afar(window, remote);
+    request_remote(window, remote);
     wait_for_lock(window, remote, [&] { return remote.granted || remote.refused || link::has_finalized(peer); });
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
 /// Serves pending requests after a release by this process, which may compute from now on, while the thread that serves other hosts sleeps.
-void serve_others_now(Window& window) {
+void serve_waiting_requests(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }
 
@@ -267,10 +270,10 @@ void release_on_board(Window& window, uint32_t target, LockHeld held) {
         window.board.release_shared(place(window), target);
     delay_at("lock given back");
     ring_waiters(window, target);
-    if (target == place(window)) serve_others_now(window);
+    if (target == place(window)) serve_waiting_requests(window);
 }
 
-int take_on_board(Window& window, WindowTarget& remote, LockHeld kind) {
+int acquire_in_table(Window& window, WindowTarget& remote, LockHeld kind) {
     const uint32_t me = place(window), target = static_cast<uint32_t>(remote.local);
     const auto had = [&] {
         return kind == LockHeld::exclusive ? window.board.try_exclusive(LockTable::holder_here(me), target)
@@ -293,12 +296,12 @@ int take_on_board(Window& window, WindowTarget& remote, LockHeld kind) {
     return gone(remote);
 }
 
-int take_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
+int acquire_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
     // Another thread may be acquiring the same lock: two threads share one lock of a target by MPI_Win_lock_all.
     if (remote.asking) progress::wait_until([&] { return !remote.asking; }, kForAnother);
     if (remote.held != LockHeld::no) return MPI_SUCCESS;
     remote.asking = true;
-    const int error = remote.local >= 0 ? take_on_board(window, remote, kind) : take_from_afar(window, remote, kind);
+    const int error = remote.local >= 0 ? acquire_in_table(window, remote, kind) : acquire_remote(window, remote, kind);
     if (!error) remote.held = kind;
     delay_at("lock taken");
     counters.locks += !error;
@@ -309,28 +312,28 @@ int take_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
 
 }  // namespace
 
-int take_lock(Window& window, WindowTarget& remote, LockHeld kind) {
+int acquire_lock(Window& window, WindowTarget& remote, LockHeld kind) {
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
     const bool had = window.on_board && remote.local >= 0;
-    if (kind != LockHeld::unchecked && !had) return take_unless_held(window, remote, kind);
+    if (kind != LockHeld::unchecked && !had) return acquire_unless_held(window, remote, kind);
     remote.held = kind;
     return MPI_SUCCESS;
 }
 
-void give_back(Window& window, WindowTarget& remote) {
+void release_lock(Window& window, WindowTarget& remote) {
     const LockHeld held = remote.held;
     remote.held = LockHeld::no;
     if (held == LockHeld::unchecked || held == LockHeld::no) return;
-    if (remote.local < 0) return tell(window, *remote.target.peer, LockMessageKind::give_back, remote.asked);
+    if (remote.local < 0) return send_lock_message(window, *remote.target.peer, LockMessageKind::release, remote.asked);
     release_on_board(window, static_cast<uint32_t>(remote.local), held);
 }
 
-void take_all_on_board(Window& window) {
+void acquire_whole_table(Window& window) {
     for (uint32_t target = 0; target < window.neighbours.size(); ++target) {
         const int rank = window.neighbours[target];
         if (!window.board.try_shared(place(window), target)) {
-            take_lock(window, remote(window, rank), LockHeld::shared);
+            acquire_lock(window, get_or_create_target(window, rank), LockHeld::shared);
         } else {
             ++counters.locks;
             if (WindowTarget* met = window.remotes.find(rank)) met->held = LockHeld::shared;
@@ -339,16 +342,16 @@ void take_all_on_board(Window& window) {
     window.on_board = true;
 }
 
-void give_all_back(Window& window) {
+void release_all_locks(Window& window) {
     for (WindowTarget* remote : window.used)
         if (remote->local < 0 || !window.on_board)
-            give_back(window, *remote);
+            release_lock(window, *remote);
         else
             remote->held = LockHeld::no;
     if (!window.on_board) return;
     window.board.release_all_shared(place(window), [&window](uint32_t who) { ring_neighbour(window, who); });
     window.on_board = false;
-    serve_others_now(window);
+    serve_waiting_requests(window);
 }
 
 bool leave_board(Window& window, bool all_have_come) {
@@ -370,7 +373,7 @@ bool leave_board(Window& window, bool all_have_come) {
 }
 
 void listen_for_locks() {
-    if (link::takes_packets(packet::PacketKind::window_lock)) return;
+    if (link::accepts_packets(packet::PacketKind::window_lock)) return;
     link::register_handler(packet::PacketKind::window_lock, on_lock_packet);
     progress::add_poller(poll_locks);
 }
@@ -381,11 +384,11 @@ Making::~Making() {
     if (--making == 0) refuse_early();
 }
 
-void take_early_messages(Window& window) {
+void handle_stored_messages(Window& window) {
     const uint64_t context = window.comm->context();
     const auto mine =
         std::stable_partition(early.begin(), early.end(), [context](const auto& e) { return e->message.context != context; });
-    for (auto each = mine; each != early.end(); ++each) take(window, (*each)->process, (*each)->message);
+    for (auto each = mine; each != early.end(); ++each) handle_message(window, (*each)->process, (*each)->message);
     early.erase(mine, early.end());
 }
 

@@ -12,15 +12,15 @@ namespace starling::window {
 bool leave_board(Window& window, bool all_have_come);
 
 /// Waits until the lock is acquired. Returns MPI_ERR_PROC_ABORTED with failure_text() if the target has ended.
-int take_lock(Window& window, WindowTarget& remote, LockHeld kind);
+int acquire_lock(Window& window, WindowTarget& remote, LockHeld kind);
 /// Releases the lock. All accesses to the target must be complete.
-void give_back(Window& window, WindowTarget& remote);
+void release_lock(Window& window, WindowTarget& remote);
 
 /// Acquires the shared locks of all processes of this host, always in the order of their places, so that processes cannot wait for each
 /// other in a cycle. Skips dead processes.
-void take_all_on_board(Window& window);
+void acquire_whole_table(Window& window);
 /// Releases the locks of an MPI_Win_lock_all epoch.
-void give_all_back(Window& window);
+void release_all_locks(Window& window);
 
 /// Registers the handler of lock packets. Call it before a window is created: other members may finish its creation earlier and request
 /// locks.
@@ -35,6 +35,6 @@ class Making {
     Making& operator=(const Making&) = delete;
 };
 /// Handles the lock requests that arrived before the window was created.
-void take_early_messages(Window& window);
+void handle_stored_messages(Window& window);
 
 }  // namespace starling::window

@@ -56,9 +56,9 @@ class LockTable {
     template <class F>
     void each_waiter(uint32_t target, F&& visit) const {
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        for (uint32_t who = 0; who < processes_; ++who) {
-            const uint32_t wait = waits_[who].load(std::memory_order_relaxed);
-            if (wait == target + 1 || wait == kEveryTarget + 1) visit(who);
+        for (uint32_t holder = 0; holder < processes_; ++holder) {
+            const uint32_t wait = waits_[holder].load(std::memory_order_relaxed);
+            if (wait == target + 1 || wait == kEveryTarget + 1) visit(holder);
         }
         if (slots_[target].pending.load(std::memory_order_relaxed)) visit(target);
     }
@@ -70,8 +70,8 @@ class LockTable {
 
     /// Releases the shared locks of all targets that `who` holds, and visits the processes to be rung.
     template <class F>
-    void release_all_shared(uint32_t who, F&& visit) {
-        for (uint32_t target = 0; target < processes_; ++target) release_shared(who, target);
+    void release_all_shared(uint32_t holder, F&& visit) {
+        for (uint32_t target = 0; target < processes_; ++target) release_shared(holder, target);
         std::atomic_thread_fence(std::memory_order_seq_cst);
         for (uint32_t other = 0; other < processes_; ++other)
             if (waits_[other].load(std::memory_order_relaxed) != 0 || slots_[other].pending.load(std::memory_order_relaxed))
@@ -85,9 +85,10 @@ class LockTable {
     template <class F>
     bool bury_holders(uint32_t target, F&& is_dead) {
         bool any = false;
-        for (uint32_t who = 0; who < processes_; ++who) {
-            const bool has = mark(who, target).load() != 0 || (slots_[target].exclusive.load() & ~kHad) == holder_here(who);
-            if (has && is_dead(who)) bury(who), any = true;
+        for (uint32_t holder = 0; holder < processes_; ++holder) {
+            const bool has =
+                mark(holder, target).load() != 0 || (slots_[target].exclusive.load() & ~kHad) == holder_here(holder);
+            if (has && is_dead(holder)) bury(holder), any = true;
         }
         return any;
     }

@@ -34,10 +34,10 @@ inline uint64_t block_bytes(MPI_Datatype handle, MPI_Count count) {
     return type.contiguous ? static_cast<uint64_t>(type.size) * static_cast<uint64_t>(count) : 0;
 }
 
-inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
+inline bool find_mapped(Window& window, int rank, MPI_Aint disp, uint64_t bytes, NearBlock& block) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     WindowTarget* const to = window.remotes.find(rank);
-    if (!to || !to->near || (to->held == LockHeld::no && window.epoch != Epoch::fence)) return false;
+    if (!to || !to->mapped || (to->held == LockHeld::no && window.epoch != Epoch::fence)) return false;
     int64_t offset;
     if (__builtin_mul_overflow(int64_t{disp}, to->disp_unit, &offset)) return false;
     if (bytes - 1 >= to->bytes || static_cast<uint64_t>(offset) > to->bytes - bytes) return false;
@@ -46,27 +46,27 @@ inline bool find_near(Window& window, int rank, MPI_Aint disp, uint64_t bytes, N
     return true;
 }
 
-inline bool put_near(Window& window, const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
+inline bool put_mapped(Window& window, const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
     NearBlock block;
-    if (!origin || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    if (!origin || !find_mapped(window, rank, disp, block_bytes(type, count), block)) return false;
     rma::store_block(block.remote->target, block.memory, origin, block.bytes);
     return true;
 }
 
-inline bool get_near(Window& window, void* result, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
+inline bool get_mapped(Window& window, void* result, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp) {
     NearBlock block;
-    if (!result || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    if (!result || !find_mapped(window, rank, disp, block_bytes(type, count), block)) return false;
     rma::load_block(block.remote->target, result, block.memory, block.bytes);
     return true;
 }
 
 /// Performs an update in a mapping. `old` is null if the previous value is not wanted. Returns false if the caller must use operation.h.
-inline bool update_near(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
-                        MPI_Aint disp, MPI_Op op) {
+inline bool update_mapped(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
+                          MPI_Aint disp, MPI_Op op) {
     if (type != last_found.type || op != last_found.op) return false;
     const bool looks = last_found.way.known == rma::WordOperation::load;
     NearBlock block;
-    if ((!origin && !looks) || !find_near(window, rank, disp, block_bytes(type, count), block)) return false;
+    if ((!origin && !looks) || !find_mapped(window, rank, disp, block_bytes(type, count), block)) return false;
     const rma::Target& target = block.remote->target;
     rma::count_in_memory(target, rma::AccessOperation::update, block.bytes);
     rma::before_update(looks);
@@ -86,10 +86,10 @@ inline bool can_be_compared(const datatype::Datatype& type) {
     return type.size <= 16 && type.basic >= Basic::byte && type.basic <= Basic::logical128 && type.basic != Basic::packed;
 }
 
-inline bool swap_near(Window& window, const void* origin, const void* compare, void* old, MPI_Datatype type, int rank,
-                      MPI_Aint disp) {
+inline bool swap_mapped(Window& window, const void* origin, const void* compare, void* old, MPI_Datatype type, int rank,
+                        MPI_Aint disp) {
     NearBlock block;
-    if (!origin || !compare || !old || !find_near(window, rank, disp, block_bytes(type, 1), block)) return false;
+    if (!origin || !compare || !old || !find_mapped(window, rank, disp, block_bytes(type, 1), block)) return false;
     const datatype::Datatype& element = datatype::predefined(type);
     if (!can_be_compared(element)) return false;
     const rma::Target& target = block.remote->target;
@@ -100,7 +100,7 @@ inline bool swap_near(Window& window, const void* origin, const void* compare, v
 }
 
 /// Flushes a target without accesses in progress. Returns false if there are any, or if a poll is due; the caller must then use flush().
-inline bool flush_near(Window& window, int rank) {
+inline bool flush_mapped(Window& window, int rank) {
     if (static_cast<size_t>(rank) >= window.remotes.size()) return false;
     const WindowTarget* const to = window.remotes.find(rank);
     if (!to || to->held == LockHeld::no || to->target.open != 0 || to->target.batch || to->target.error) return false;

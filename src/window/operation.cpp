@@ -128,11 +128,11 @@ int describe(const WindowOperation& asked, rma::Access& access) {
 }
 
 void retain_types(const rma::Access& access) {
-    for (const Datatype* type : {access.origin.type, access.result.type, access.there.type})
+    for (const Datatype* type : {access.origin.type, access.result.type, access.remote_block.type})
         if (type) datatype::retain(*type);
 }
 
-void let_go(rma::Access& access) {
+void release_access(rma::Access& access) {
     release_types(access);
     pool.destroy(&access);
 }
@@ -140,7 +140,7 @@ void let_go(rma::Access& access) {
 }  // namespace
 
 void release_types(const rma::Access& access) {
-    for (const Datatype* type : {access.origin.type, access.result.type, access.there.type})
+    for (const Datatype* type : {access.origin.type, access.result.type, access.remote_block.type})
         if (type) datatype::release(*type);
 }
 
@@ -185,7 +185,7 @@ int run_in_mapping(const rma::Target& target, const WindowOperation& asked, cons
 }  // namespace
 
 int run(Window& window, const WindowOperation& asked) {
-    WindowTarget& to = remote(window, asked.rank);
+    WindowTarget& to = get_or_create_target(window, asked.rank);
     if (asked.what <= AccessOperation::get) {
         const rma::LocalBuffer& local = asked.what == AccessOperation::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
@@ -198,23 +198,23 @@ int run(Window& window, const WindowOperation& asked) {
     if (to.target.mapped) [[likely]]
         return run_in_mapping(to.target, asked, there);
     rma::Access* access = pool.create();
-    access->there = there;
+    access->remote_block = there;
     if (const int error = describe(asked, *access)) {
         pool.destroy(access);
         return error;
     }
-    access->over = let_go;
+    access->over = release_access;
     retain_types(*access);
     rma::start(*access, to.target);
     return MPI_SUCCESS;
 }
 
 int start(Window& window, const WindowOperation& asked, rma::Access& access) {
-    WindowTarget& to = remote(window, asked.rank);
-    int error = check(window, asked, to, access.there);
+    WindowTarget& to = get_or_create_target(window, asked.rank);
+    int error = check(window, asked, to, access.remote_block);
     if (!error) error = describe(asked, access);
     if (error) {
-        access.origin.type = access.result.type = access.there.type = nullptr;
+        access.origin.type = access.result.type = access.remote_block.type = nullptr;
         return error;
     }
     retain_types(access);

@@ -4,7 +4,7 @@
 
 namespace starling::window {
 
-bool RemoteLockServer::ask(const Claimant& claimant) {
+bool RemoteLockServer::add_request(const Claimant& claimant) {
     uint32_t& last = last_.try_emplace(claimant.rank, kCounterStart).first->second;
     if (static_cast<int32_t>(claimant.number - last) <= 0) return false;
     const bool waits =
@@ -23,14 +23,14 @@ void RemoteLockServer::release(Holder holder) {
     holders_.erase(holder);
 }
 
-bool RemoteLockServer::give_back(int rank, uint32_t number) {
+bool RemoteLockServer::release(int rank, uint32_t number) {
     const Holder found = holder(rank);
     if (found == holders_.end() || found->number != number) return false;
     release(found);
     return true;
 }
 
-bool RemoteLockServer::take(const Claimant& claimant, bool past_waiting) {
+bool RemoteLockServer::try_acquire(const Claimant& claimant, bool past_waiting) {
     if (holder(claimant.rank) != holders_.end()) return false;  // the release of the process's previous lock has not arrived
     if (claimant.exclusive) return board_.try_exclusive(LockTable::holder_afar(claimant.rank), me_);
     return board_.try_shared_for_another(me_, past_waiting);
@@ -40,7 +40,7 @@ bool RemoteLockServer::serve(Claimant& served, uint64_t now) {
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
         const bool first = each == pending_.begin();
         const bool past_waiting = !each->exclusive && now > each->since + kPatienceNs;
-        if ((!first && !past_waiting) || !take(*each, past_waiting)) continue;
+        if ((!first && !past_waiting) || !try_acquire(*each, past_waiting)) continue;
         served = *each;
         holders_.push_back(served);
         pending_.erase(each);

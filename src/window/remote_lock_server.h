@@ -37,15 +37,15 @@ class RemoteLockServer {
     bool has_pending() const { return !pending_.empty(); }
 
     /// Adds a lock request to the queue. Returns false if it is a duplicate, or the process has a pending request.
-    bool ask(const Claimant& claimant);
+    bool add_request(const Claimant& claimant);
     /// Releases a lock. Returns false if the process holds no lock of that number.
-    bool give_back(int rank, uint32_t number);
+    bool release(int rank, uint32_t number);
     /// Acquires the lock for the first pending request that can have it, and returns the claimant, which the caller notifies. Returns false
     /// if no request can be served now.
     bool serve(Claimant& served, uint64_t now = 0);
-    /// Removes the locks and requests of dead processes. Returns whether there were any; sets `gave_back` if the lock table has changed.
+    /// Removes the locks and requests of dead processes. Returns whether there were any; sets `released` if the lock table has changed.
     template <class F>
-    bool drop(F&& is_dead, bool& gave_back);
+    bool drop(F&& is_dead, bool& released);
 
   private:
     using Holder = std::vector<Claimant>::iterator;
@@ -53,7 +53,7 @@ class RemoteLockServer {
         return std::find_if(holders_.begin(), holders_.end(), [rank](const Claimant& c) { return c.rank == rank; });
     }
     void release(Holder holder);
-    bool take(const Claimant& claimant, bool past_waiting);
+    bool try_acquire(const Claimant& claimant, bool past_waiting);
 
     LockTable board_;
     uint32_t me_ = 0;
@@ -63,18 +63,18 @@ class RemoteLockServer {
 };
 
 template <class F>
-bool RemoteLockServer::drop(F&& is_dead, bool& gave_back) {
-    gave_back = false;
+bool RemoteLockServer::drop(F&& is_dead, bool& released) {
+    released = false;
     for (size_t i = holders_.size(); i-- > 0;) {
         if (!is_dead(holders_[i].rank)) continue;
         release(holders_.begin() + static_cast<ptrdiff_t>(i));
-        gave_back = true;
+        released = true;
     }
     if (!pending_.empty() && pending_.front().exclusive && is_dead(pending_.front().rank)) {
         board_.withdraw_exclusive(LockTable::holder_afar(pending_.front().rank), me_);
-        gave_back = true;
+        released = true;
     }
-    return std::erase_if(pending_, [&](const Claimant& c) { return is_dead(c.rank); }) != 0 || gave_back;
+    return std::erase_if(pending_, [&](const Claimant& c) { return is_dead(c.rank); }) != 0 || released;
 }
 
 }  // namespace starling::window

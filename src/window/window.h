@@ -42,7 +42,7 @@ struct WindowInfo {
 /// A value of every process, stored once if all are equal.
 class Column {
   public:
-    void keep(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&));
+    void store(const std::vector<WindowInfo>& claims, uint64_t (*get)(const WindowInfo&));
     uint64_t at(int rank) const { return each_.empty() ? common_ : each_[static_cast<size_t>(rank)]; }
 
   private:
@@ -54,7 +54,7 @@ class Column {
 class WindowInfoTable {
   public:
     /// Stores the infos. `neighbours` is in the order of ranks.
-    void keep(const std::vector<WindowInfo>& claims, const std::vector<int>& neighbours);
+    void store(const std::vector<WindowInfo>& claims, const std::vector<int>& neighbours);
     int64_t bytes(int rank) const { return static_cast<int64_t>(bytes_.at(rank)); }
     int64_t disp_unit(int rank) const { return static_cast<int64_t>(disp_unit_.at(rank)); }
     rma::RegionKey key(int rank) const;
@@ -76,12 +76,12 @@ struct WindowTarget {
     int rank = 0;
     int64_t disp_unit = 1;
     uint64_t bytes = 0;
-    bool near = false;             ///< whether the target's memory is mapped here and never moves
+    bool mapped = false;           ///< whether the target's memory is mapped here and never moves
     int local = -1;                ///< the target's place in the lock table; -1: on another host
     LockHeld held = LockHeld::no;  ///< lock held by this process; MPI_Win_lock_all may delay it until an access (epoch.cpp)
     bool asking = false;           ///< whether a thread of this process is acquiring the target's lock
     // State of the lock request to a target on another host:
-    bool asks_exclusive = false, granted = false;
+    bool requests_exclusive = false, granted = false;
     bool refused = false;            ///< whether the target answered that it has no such window
     uint32_t asked = kCounterStart;  ///< number of the last request
     bool in_group = false;           ///< whether the target is in the group of MPI_Win_start
@@ -130,7 +130,7 @@ struct Window {
     link::Pages pages;              ///< memory allocated for the window; the first process of a shared window has all of it
     void* plain = nullptr;          ///< memory from malloc, allocated for the window if neighbours cannot map it
     rma::RegionKey key;
-    WindowInfoTable kept;
+    WindowInfoTable infos;
     Remotes remotes;  ///< targets by rank, created at the first use
     std::vector<WindowTarget*> used;
 
@@ -178,10 +178,10 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made);
 int free(Window& window);
 
 /// Returns the target of that rank, which the caller has checked; created at its first use.
-WindowTarget& meet(Window& window, int rank);
-inline WindowTarget& remote(Window& window, int rank) {
+WindowTarget& create_target(Window& window, int rank);
+inline WindowTarget& get_or_create_target(Window& window, int rank) {
     WindowTarget* met = window.remotes.find(rank);
-    return met ? *met : meet(window, rank);
+    return met ? *met : create_target(window, rank);
 }
 
 /// Returns where this process can access the target's memory by loads and stores; null if it cannot.

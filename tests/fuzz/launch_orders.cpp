@@ -131,8 +131,8 @@ const std::string* fuzz_seeds(size_t& count) {
         seed(HostOrder{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),
         seed(HostOrder{.kind = OrderKind::absent, .job = 7, .rank = 1, .text = "rank 1 has exited"}),
         seed(HostOrder{.kind = OrderKind::host_ports, .job = 7, .round = 1, .bytes = seed(HostPorts{1, true, {8}})}),
-        seed(HostOrder{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .looks = 3, .bytes = std::string(16, '\3')}),
-        seed(HostOrder{.kind = OrderKind::ask, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),
+        seed(HostOrder{.kind = OrderKind::ports, .job = 7, .rank = 2, .host = 1, .polls = 3, .bytes = std::string(16, '\3')}),
+        seed(HostOrder{.kind = OrderKind::rank_request, .job = 7, .rank = 2, .token = 1, .message = 2, .bytes = "request"}),
     };
     count = sizeof seeds / sizeof seeds[0];
     return seeds;

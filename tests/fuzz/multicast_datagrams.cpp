@@ -85,13 +85,13 @@ std::string datagram_of(const Recipe& recipe) {
     head.serial = recipe.liar & 16 ? recipe.serial : head.floor + recipe.serial % 16;
     head.context = recipe.context % 3 + 4;
     head.call = recipe.serial % 5;
-    head.piece = 256;
+    head.fragment_bytes = 256;
     head.bytes = recipe.liar & 32 ? uint64_t{recipe.bytes} << (recipe.liar & 128 ? 8 : 0) : recipe.bytes % 2000;
-    const uint64_t fragments = fragments_of(head.bytes, head.piece);
+    const uint64_t fragments = fragments_of(head.bytes, head.fragment_bytes);
     head.fragment = recipe.liar & 64 ? recipe.fragment : static_cast<uint32_t>(recipe.fragment % fragments);
     std::string out(reinterpret_cast<const char*>(&head), sizeof head);
     if (head.word == Word::data && head.fragment < fragments)
-        out.append(std::min<uint64_t>(head.piece, head.bytes - uint64_t{head.piece} * head.fragment), 'x');
+        out.append(std::min<uint64_t>(head.fragment_bytes, head.bytes - uint64_t{head.fragment_bytes} * head.fragment), 'x');
     return out;
 }
 
@@ -100,7 +100,7 @@ void take_note(Target& target, const Recipe& recipe, uint32_t from) {
     note.kind = static_cast<NoteKind>(recipe.word % 9);
     note.urgent = recipe.flags & 1;
     note.sender = recipe.liar & 2 ? recipe.sender : static_cast<uint16_t>(recipe.sender % kMembers);
-    note.who = recipe.liar & 4 ? recipe.epoch : static_cast<uint16_t>(recipe.epoch % kMembers);
+    note.member = recipe.liar & 4 ? recipe.epoch : static_cast<uint16_t>(recipe.epoch % kMembers);
     note.epoch = recipe.liar & 8 ? 1000 : 50;
     note.serial = recipe.liar & 16 ? recipe.serial : recipe.serial % 16;
     note.fragment = recipe.fragment;

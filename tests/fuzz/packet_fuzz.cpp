@@ -131,7 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (auto& one : waiting) message::cancel_receive(one->request);
     std::erase_if(waiting, [](const auto& one) { return one->request.done; });
     while (message::Unexpected* message = t.channel->queues().arrival.front()) {
-        message::MatchQueues::take(*message);
+        message::MatchQueues::remove(*message);
         message::unexpected_pool.destroy(message);
     }
     peer.controls.clear();
@@ -162,11 +162,11 @@ const std::string* fuzz_seeds(size_t& count) {
         recipe_of(PacketKind::eager, 5, 1, kContext, "hello") +
             recipe_of(PacketKind::eager, 200, 2, kContext, std::string(200, 'x')),
         recipe_of(PacketKind::rendezvous, 1, kContext, offer(1000)) +
-            recipe_of(PacketKind::piece, 100, 0, 0, std::string(100, 'a')) +
-            recipe_of(PacketKind::piece, 156, 0, 100, std::string(156, 'b')),
+            recipe_of(PacketKind::fragment, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(PacketKind::fragment, 156, 0, 100, std::string(156, 'b')),
         recipe_of(PacketKind::rendezvous, 1, kContext, offer(200, 1)) +
-            recipe_of(PacketKind::piece, 100, 0, 0, std::string(100, 'a')) +
-            recipe_of(PacketKind::piece, 100, 0, 100, std::string(100, 'b')),
+            recipe_of(PacketKind::fragment, 100, 0, 0, std::string(100, 'a')) +
+            recipe_of(PacketKind::fragment, 100, 0, 100, std::string(100, 'b')),
         recipe_of(PacketKind::rendezvous, 1, 77, offer(10)) + recipe_of(PacketKind::fetched, 0, 0, message::Fin{0}) +
             recipe_of(PacketKind::clear_to_stream, 0, 0, message::Cts{10, 0, 0, 1, 1}),
         recipe_of(PacketKind::rendezvous, 1, kContext, offer(1000)) +

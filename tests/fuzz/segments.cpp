@@ -56,13 +56,13 @@ class Segment {
         for (uint32_t i = 0; i < sight.ranks(); ++i) {
             if (sight.rank(i) >= sight.size()) std::abort();
             hang::RankReport& rank = ranks.emplace_back();
-            rank.who = {sight.id(), sight.rank(i)};
+            rank.process = {sight.id(), sight.rank(i)};
             rank.host = sight.my_host();
             rank.doing = hang::Doing::waiting;
             rank.pid = sight.cell(i).pid.load() + static_cast<int32_t>(sight.place(i));
             WaitReportPage account;
             if (i == 0 && copy_account(shm::SegmentRegion(sight.region(i)).account(), account))
-                rank.told = hang::check(account, kNow);
+                rank.report = hang::check(account, kNow);
         }
         for (const std::string& line : hang::findings(ranks, sight.id())) expect_printable(line);
         for (const hang::RankReport& rank : ranks) expect_printable(hang::sentence(rank, sight.id()));

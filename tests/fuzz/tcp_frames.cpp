@@ -40,7 +40,7 @@ struct Sink final : FrameSink {
         memory[2].resize(1024);
         std::memcpy(memory[2].data() + piece.offset + done, data, bytes);
     }
-    bool piece(const StreamFragment& piece) override {
+    bool on_fragment(const StreamFragment& piece) override {
         mix(piece.serial), mix(piece.generation), mix(piece.offset), mix(piece.bytes);
         if (known(piece))
             for (uint64_t i = 0; i < piece.bytes; ++i) mix(static_cast<uint64_t>(memory[piece.serial][piece.offset + i]));
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size >= sizeof(TcpHello)) {
         TcpHello hello;
         std::memcpy(&hello, data, sizeof hello);
-        judge(hello, {1, 2}, 3);
+        classify(hello, {1, 2}, 3);
         TcpWelcome welcome;
         std::memcpy(&welcome, data, sizeof welcome);
         refusal(welcome, 3);
@@ -100,7 +100,7 @@ const std::string* fuzz_seeds(size_t& count) {
     };
     const auto piece = [&](uint32_t serial, uint64_t offset, size_t bytes) {
         const PieceHead head{serial, 7, offset};
-        return frame(TcpFrameKind::piece,
+        return frame(TcpFrameKind::fragment,
                      std::string(reinterpret_cast<const char*>(&head), sizeof head) + std::string(bytes, 'x'));
     };
     static const std::string seeds[] = {

@@ -96,7 +96,7 @@ void poll_once() {
     for (int i = 0; i < count; ++i) {
         Seen seen{events[i], {}};
         if (events[i].data) seen.data.assign(events[i].data, events[i].data + events[i].bytes);
-        if (events[i].buffer) port->give_back(events[i]);
+        if (events[i].buffer) port->return_buffer(events[i]);
         unseen.push_back(std::move(seen));
     }
 }

@@ -145,7 +145,7 @@ void Daemons::answer(Process& asker, uint32_t rank, int fd) {
     if (auto* const socket = descriptor_as<ControlSocket>(fd); socket && socket->owner == &asker) {
         control::JobReply reply;
         reply.job = here.address();
-        reply.looks = there.cell(rank).looks.load();
+        reply.polls = there.cell(rank).polls.load();
         socket->replies += control::encode_frame(control::MessageKind::reply, control::encode(reply));
         here.cell(asker.rank).replies.fetch_add(1);
         socket->changed();
@@ -153,13 +153,13 @@ void Daemons::answer(Process& asker, uint32_t rank, int fd) {
     ring(asker.rank);
 }
 
-void Daemons::on_given_up(const control::JobQuery& query, uint32_t by) {
+void Daemons::on_abandoned(const control::JobQuery& query, uint32_t by) {
     const uint32_t rank = query.rank, host = placement_.host_of_rank[rank];
     world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[host], [=, this] {
         job::RankCell& cell = segments_[host].cell(rank);
-        if (cell.given_up_by_rank.load() != 0) return;
-        cell.given_up_by_job.store(segments_[host].header().id);
-        cell.given_up_by_rank.store(by + 1);
+        if (cell.abandoned_by_rank.load() != 0) return;
+        cell.abandoned_by_job.store(segments_[host].header().id);
+        cell.abandoned_by_rank.store(by + 1);
         ring(rank);
     });
 }
@@ -190,7 +190,7 @@ void ControlSocket::send(std::string_view bytes, int fd) {
     while (decoder.next(frame) == control::FrameDecoder::ControlDecodeResult::frame) {
         const bool asks = control::decode(frame.payload, query);
         if (frame.kind == control::MessageKind::locate && asks) daemons()->on_locate(*owner, query, fd);
-        if (frame.kind == control::MessageKind::given_up && asks) daemons()->on_given_up(query, owner->rank);
+        if (frame.kind == control::MessageKind::abandoned && asks) daemons()->on_abandoned(query, owner->rank);
         if (frame.kind == control::MessageKind::plan) daemons()->on_plan(*owner, fd);
         if (frame.kind == control::MessageKind::arrived) daemons()->on_arrived();
     }

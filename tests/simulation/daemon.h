@@ -48,7 +48,7 @@ class Daemons {
 
     // Requests of a rank to the daemon of its host.
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
-    void on_given_up(const control::JobQuery& query, uint32_t by);
+    void on_abandoned(const control::JobQuery& query, uint32_t by);
     void on_arrived();
     void on_plan(Process& asker, int fd);
 

@@ -75,7 +75,7 @@ bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string&
     status = verbs::WorkStatus::too_long;
     if (bytes.size() > datagram_limit()) return false;
     status = verbs::WorkStatus::busy;
-    if (sending_ >= devices_.weather().sends) return told_busy_ = true, false;
+    if (sending_ >= devices_.weather().sends) return refused_busy_ = true, false;
     status = verbs::WorkStatus::done;
     ++sending_;
     ++count.datagrams_sent;
@@ -84,7 +84,7 @@ bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string&
         if (found == simulation::devices()->by_datagram_queue.end()) return;
         SimulatedPort& port = *found->second;
         --port.sending_;
-        if (!std::exchange(port.told_busy_, false)) return;
+        if (!std::exchange(port.refused_busy_, false)) return;
         verbs::VerbsEvent event;
         event.kind = verbs::VerbsEvent::VerbsEventKind::room;
         port.tell(event);
@@ -240,7 +240,7 @@ bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes) {
     return true;
 }
 
-void SimulatedPort::give_back(const verbs::VerbsEvent& event) {
+void SimulatedPort::return_buffer(const verbs::VerbsEvent& event) {
     const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.get() == event.buffer; });
     if (at == lent_.end()) fail_run("a receive buffer is returned that is not in use");
     lent_.erase(at);
@@ -276,7 +276,7 @@ void SimulatedPort::forget(const void* user) {
         if (event.user != user) continue;
         event.user = nullptr;
         if (event.kind == verbs::VerbsEvent::VerbsEventKind::done) continue;
-        if (event.buffer) give_back(event);
+        if (event.buffer) return_buffer(event);
         event.kind = verbs::VerbsEvent::VerbsEventKind::broken;  // the event names no queue
         event.buffer = nullptr;
     }

@@ -43,7 +43,7 @@ class SimulatedPort final : public verbs::Port {
     bool enroll(void* memory, uint64_t bytes, bool remote, verbs::Memory& out) override;
     void dismiss(verbs::Memory& memory) override;
     int poll(verbs::VerbsEvent* events, int most) override;
-    void give_back(const verbs::VerbsEvent& event) override;
+    void return_buffer(const verbs::VerbsEvent& event) override;
     int wait_fd() const override { return channel_; }
     bool arm() override;
     verbs::PortCounters counters() const override;
@@ -89,7 +89,7 @@ class SimulatedPort final : public verbs::Port {
     bool gone_ = false, armed_ = false, fired_ = false;
     bool slept_through_ = false;  ///< whether an event came while the owner slept without having armed the port
     uint32_t sending_ = 0;
-    bool told_busy_ = false;
+    bool refused_busy_ = false;
     std::deque<verbs::VerbsEvent> events_;
     std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< receive buffers in use
     std::vector<std::unique_ptr<SimulatedQueue>> queues_;

@@ -56,7 +56,7 @@ verbs::WorkStatus SimulatedQueue::post(Work work) {
     if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::WorkStatus::broken;
     World& w = port_.devices().world();
     if (works_.size() >= port_.devices().weather().places) {
-        told_busy_ = true;
+        refused_busy_ = true;
         return verbs::WorkStatus::busy;
     }
     uint64_t takes = network()->latency();
@@ -169,7 +169,7 @@ void SimulatedQueue::acknowledge() {
         if (works_.empty()) port_.end(*this);
         return;
     }
-    if (!std::exchange(told_busy_, false)) return;
+    if (!std::exchange(refused_busy_, false)) return;
     verbs::VerbsEvent event;
     event.kind = verbs::VerbsEvent::VerbsEventKind::room;
     event.user = user_;

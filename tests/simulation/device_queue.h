@@ -64,7 +64,7 @@ class SimulatedQueue final : public verbs::Queue {
     size_t delivered_ = 0;  ///< number of requests, from the front, executed at the peer but not acknowledged yet
     uint64_t last_arrival_ = 0, last_acknowledged_ = 0, next_try_ = 0;
     uint32_t tries_ = 0;
-    bool broken_ = false, closed_ = false, told_busy_ = false;
+    bool broken_ = false, closed_ = false, refused_busy_ = false;
 };
 
 }  // namespace starling::simulation

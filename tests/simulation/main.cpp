@@ -139,7 +139,7 @@ void tell_most(const char* what, const std::vector<uint64_t>& of) {
 }
 
 /// Prints the maxima over all ports that existed.
-void tell_ports(const Devices& devices) {
+void send_ports(const Devices& devices) {
     std::vector<uint64_t> queues, memory, registered;
     for (const verbs::PortCounters& one : devices.most) {
         queues.push_back(one.queues);
@@ -191,7 +191,7 @@ Result simulate(const Options& options, uint64_t seed) {
                   script.ranks, {},        {}};
     add_counters(daemons, script, result);
     result.features = features_of(script, result.counted);
-    if (options.large) tell_ports(devices);
+    if (options.large) send_ports(devices);
     return result;
 }
 

@@ -54,17 +54,17 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     ++sent;
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
-    const auto go_to = [&](uint32_t host) {
+    const auto move_to = [&](uint32_t host) {
         carry(from.host, rail, host, rail,
               [this, host, rail, source, target, text = std::string(bytes)] { deliver(host, rail, source, target, text); });
     };
     if (!is_group(target.address)) {
-        go_to(host_of(target.address));
+        move_to(host_of(target.address));
         return 0;
     }
     // The switch knows the hosts with members; each cable loses datagrams independently.
     for (uint32_t host = 0; host < hosts_; ++host)
-        if (host != from.host) go_to(host);
+        if (host != from.host) move_to(host);
     return 0;
 }
 

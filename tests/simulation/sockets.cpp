@@ -272,7 +272,7 @@ SIMULATED int getsockopt(int fd, int level, int option, void* value, socklen_t* 
     }
     if (level == IPPROTO_UDP && option == UDP_SEGMENT) return network()->weather().cuts_runs ? 0 : failed(ENOPROTOOPT);
     if (stream && level == SOL_SOCKET && option == SO_ERROR) {
-        const int error = stream->take_error();
+        const int error = stream->fetch_error();
         std::memcpy(value, &error, sizeof error);
         return 0;
     }

@@ -217,7 +217,7 @@ void StreamSocket::finish() {
     link_->send_arrival(side_);
 }
 
-int StreamSocket::take_error() { return std::exchange(error_, 0); }
+int StreamSocket::fetch_error() { return std::exchange(error_, 0); }
 
 tcp_info StreamSocket::info() const {
     tcp_info out{};

@@ -28,7 +28,7 @@ struct StreamSocket final : Descriptor {
     ssize_t receive(const iovec* parts, size_t count);
     /// Ends this side's stream: nothing more will be sent.
     void finish();
-    int take_error();
+    int fetch_error();
     tcp_info info() const;
 
   private:

@@ -67,7 +67,7 @@ TEST_F(LibraryLock, HandoverKeepsPollingThreadsFromStarving) {
             Lock lock;
             while (!stop) {
                 ++turns[t];
-                hand_over_lock();
+                yield_lock();
             }
         });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -156,7 +156,7 @@ TEST_P(LockEnabledLater, EnablingWaitsForTheThreadInside) {
                     step_out();
                     step_in();
                 }
-                hand_over_lock();
+                yield_lock();
                 ++plain;
                 ++idled;
             }

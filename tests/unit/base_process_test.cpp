@@ -24,7 +24,7 @@ pid_t child_that_prints(const std::array<int, 2>& ends) {
     // The child must not wait for the readers of the test's own output.
     if (dup2(ends[1], STDERR_FILENO) < 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(3);
     if (write(STDERR_FILENO, kLine, sizeof kLine - 1) != static_cast<ssize_t>(sizeof kLine - 1)) _exit(3);
-    let_output_be_read();
+    drain_output();
     int waiting = -1;
     _exit(ioctl(ends[0], FIONREAD, &waiting) != 0 ? 3 : waiting == 0 ? 0 : 1);
 }
@@ -34,7 +34,7 @@ TEST(Process, ShortTimeSlicesAreNotInheritedByChildren) {
     const pid_t child = fork();
     if (child == 0) {
         if (nice(5) != 5) _exit(2);
-        ask_for_short_slices();
+        request_short_slices();
         if (getpriority(PRIO_PROCESS, 0) != 5) _exit(3);
         if (fork() == 0) _exit(getpriority(PRIO_PROCESS, 0) == 5 && (sched_getscheduler(0) & SCHED_RESET_ON_FORK) == 0 ? 0 : 4);
         int status = 0;

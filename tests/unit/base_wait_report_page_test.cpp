@@ -34,7 +34,7 @@ TEST(WaitReportPage, AWrittenReportIsRead) {
     for (uint64_t i = 1; i < 5; ++i) {
         write_account(*page, filled(i));
         ASSERT_TRUE(copy_account(*page, out));
-        EXPECT_EQ(out.told, i * 0x0101010101010101);
+        EXPECT_EQ(out.written_at, i * 0x0101010101010101);
         EXPECT_EQ(out.operation[WaitReportPage::kOperations - 1].context, i * 0x0101010101010101);
     }
 }

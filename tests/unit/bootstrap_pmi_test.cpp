@@ -124,7 +124,7 @@ void note(void* context, uint32_t rank, LookupOutcome outcome, std::string_view 
 int look_up(Manager& manager, uint32_t rank, Finding& finding) {
     bool asked = false;
     int error = MPI_SUCCESS;
-    while (!asked && !error) error = manager.look_up(rank, "port", note, &finding, asked);
+    while (!asked && !error) error = manager.lookup(rank, "port", note, &finding, asked);
     return error;
 }
 
@@ -260,7 +260,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
         ASSERT_EQ(manager->publish(), MPI_SUCCESS);
         Finding finding;
         bool asked = true;
-        const int error = manager->look_up(3, "port", note, &finding, asked);
+        const int error = manager->lookup(3, "port", note, &finding, asked);
         // The script may or may not have ended: the result is "no answer yet" or "manager closed the connection".
         EXPECT_FALSE(!error && asked);
         EXPECT_EQ(finding.value, "(not called)");

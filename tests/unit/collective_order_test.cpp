@@ -360,7 +360,7 @@ TEST(Errors, TheFirstErrorTextIsKept) {
     const char* const sentences[] = {"the first", "the second"};
     for (int i = 0; i < 2; ++i) {
         requests[i].outcome.error = starling::fail(MPI_ERR_OTHER, "%s", sentences[i]);
-        starling::progress::keep_failure(requests[i]);
+        starling::progress::save_failure(requests[i]);
     }
     View view{};
     for (const auto& request : requests) view.finish(request, 8);

@@ -209,7 +209,7 @@ struct ModelSync {
     Places* places;
     NodeLayout layout;
     std::vector<Awaited>* awaited;
-    std::byte* lend(uint32_t, uint64_t number, uint32_t finished, uint32_t& place) {
+    std::byte* allocate(uint32_t, uint64_t number, uint32_t finished, uint32_t& place) {
         const auto back = [&](uint32_t until) {
             if (come_to(finished, until)) return true;
             for (int i = 0; i < Machine::current->size(); ++i)

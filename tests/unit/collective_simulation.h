@@ -293,7 +293,7 @@ class World {
         do next_class_ = next_class_ % 60 + 1;
         while (next_class_ == MPI_ERR_TRUNCATE || next_class_ == MPI_ERR_PROC_ABORTED);
         request.outcome.error = starling::fail(next_class_, "%s", sentence_of(next_class_).c_str());
-        starling::progress::keep_failure(request);
+        starling::progress::save_failure(request);
         request.complete();
     }
 

@@ -218,19 +218,19 @@ TEST_F(Groups, MalformedBytesAreRefused) {
 TEST_F(Groups, HandlesAreCountedApartFromReferences) {
     Group* group = make({{own, 1}});
     group->retain();  // holds a reference, as a communicator does
-    const MPI_Group handle = give_handle(group);
+    const MPI_Group handle = add_handle(group);
     EXPECT_EQ(from_handle(handle), group);
-    take_handle(group);
+    drop_handle(group);
     EXPECT_EQ(from_handle(handle), nullptr) << "a freed handle must not work though the group lives";
     EXPECT_EQ(group->size(), 1);
     group->release();
 }
 
 TEST_F(Groups, EmptyGroupsAreTheEmptyGroup) {
-    EXPECT_EQ(give_handle(make({})), MPI_GROUP_EMPTY);
+    EXPECT_EQ(add_handle(make({})), MPI_GROUP_EMPTY);
     EXPECT_EQ(from_handle(MPI_GROUP_EMPTY)->size(), 0);
     EXPECT_EQ(from_handle(MPI_GROUP_NULL), nullptr);
-    take_handle(empty_group());
+    drop_handle(empty_group());
     EXPECT_NE(from_handle(MPI_GROUP_EMPTY), nullptr);
 }
 

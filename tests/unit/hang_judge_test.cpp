@@ -79,7 +79,7 @@ struct Builder {
 
 RankReport computing(uint32_t rank) {
     RankReport r;
-    r.who = {kJob, rank};
+    r.process = {kJob, rank};
     r.host = "here";
     r.doing = Doing::computing;
     return r;
@@ -88,8 +88,8 @@ RankReport computing(uint32_t rank) {
 RankReport waiting(uint32_t rank, const Builder& builder) {
     RankReport r = computing(rank);
     r.doing = Doing::waiting;
-    r.told = check(builder.account, kNow);
-    EXPECT_TRUE(r.told);
+    r.report = check(builder.account, kNow);
+    EXPECT_TRUE(r.report);
     return r;
 }
 
@@ -158,7 +158,7 @@ TEST(Judge, TheRankForWhichAllOthersWait) {
 TEST(Judge, AWaitForARankThatHasEnded) {
     std::vector<RankReport> ranks = ring(3);
     EXPECT_FALSE(is_ended_awaited(ranks));
-    for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::gone}) {
+    for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::ended}) {
         ranks[2].doing = other;
         EXPECT_FALSE(is_ended_awaited(ranks)) << name(other);
     }
@@ -211,7 +211,7 @@ TEST(Sentence, States) {
     EXPECT_EQ(sentence(rank, kJob), "rank 3 computes (99 % of a core): it last waited in the library 12:34 min ago");
     rank.cores = 0;
     EXPECT_EQ(sentence(rank, kJob).substr(0, 42), "rank 3 is outside the library and sleeps, ");
-    rank.doing = Doing::gone;
+    rank.doing = Doing::ended;
     rank.pid = 17;
     EXPECT_EQ(sentence(rank, kJob), "rank 3 is gone: there is no process 17 on here any more");
     EXPECT_EQ(sentence(rank, 1), "rank 3 of job 0000000000001234 is gone: there is no process 17 on here any more");
@@ -228,8 +228,8 @@ TEST(Check, GarbageIsHandledSafely) {
             bytes[random() % (turn % 2 ? sizeof account : 200)] = static_cast<unsigned char>(random());
         RankReport rank = computing(1);
         rank.doing = Doing::waiting;
-        rank.told = check(account, kNow);
-        taken += rank.told.has_value();
+        rank.report = check(account, kNow);
+        taken += rank.report.has_value();
         EXPECT_FALSE(sentence(rank, kJob).empty());
         findings({rank, computing(0)}, kJob);
     }

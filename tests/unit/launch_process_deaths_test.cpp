@@ -28,8 +28,10 @@ class Root final : public Controller {
         told = true;
     }
     void absent(LocalJob&, uint32_t, const std::string&) override { ADD_FAILURE() << "rank 1 was killed"; }
-    void all_gone(LocalJob&) override { launcher_.loop().stop(0); }
-    bool ask(LocalJob&, uint32_t, control::MessageKind, const std::string&, ReplyCallback) override { return false; }
+    void on_all_ended(LocalJob&) override { launcher_.loop().stop(0); }
+    bool forward_request(LocalJob&, uint32_t, control::MessageKind, const std::string&, ReplyCallback) override {
+        return false;
+    }
 
     bool told = false;
 

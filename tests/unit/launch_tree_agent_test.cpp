@@ -120,7 +120,7 @@ class Agents : public ::testing::Test {
 
     static bool gone(pid_t pid) {
         for (int i = 0; i < 1000; ++i) {
-            if (process_gone(pid)) return true;
+            if (process_ended(pid)) return true;
             usleep(10000);
         }
         return false;

@@ -79,13 +79,13 @@ void expect_truth(const Forest& forest) {
     for (const auto& [host, why] : forest.lost)
         EXPECT_TRUE(forest.killed.contains(host)) << "host " << host << " lives, but: " << why;
     for (const auto& [host, why] : forest.failed) ADD_FAILURE() << host << " failed: " << why;
-    for (const TreeHostId host : forest.doubtful) ADD_FAILURE() << "host " << host << " is still doubtful";
+    for (const TreeHostId host : forest.suspected) ADD_FAILURE() << "host " << host << " is still doubtful";
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
 // Waits out false doubts: if the machine is busy for some heartbeats, every daemon is doubted for a moment.
 void calm_down(Forest& forest) {
-    forest.step("no host is doubted", {}, [&forest] { return forest.doubtful.empty(); });
+    forest.step("no host is doubted", {}, [&forest] { return forest.suspected.empty(); });
 }
 
 bool all_dead_are_known(const Forest& forest) {
@@ -235,7 +235,7 @@ TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoMessage) {
     forest.run();
     expect_truth(forest);
     EXPECT_TRUE(forest.lost.empty());
-    EXPECT_FALSE(forest.ever_doubtful.empty());
+    EXPECT_FALSE(forest.ever_suspected.empty());
 }
 
 TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
@@ -251,9 +251,9 @@ TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
             [&] {
                 for (const TreeHostId host : dying) forest.kill(host);
             },
-            [&] { return forest.doubtful.contains(3) && forest.doubtful.contains(7); });
+            [&] { return forest.suspected.contains(3) && forest.suspected.contains(7); });
         forest.step(
-            "loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.doubtful.empty(); });
+            "loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.suspected.empty(); });
         forest.run();
         expect_truth(forest);
         EXPECT_EQ(forest.lost.size(), 2u);
@@ -279,7 +279,7 @@ TEST(Tree, MissingHeartbeatsLoseTheHost) {
             inside.by_serial.clear();
             forest.killed.insert(1);
         },
-        [&] { return forest.doubtful.contains(1); });
+        [&] { return forest.suspected.contains(1); });
     forest.step(
         "loss", [&] { EXPECT_TRUE(forest.lost.empty()); }, [&] { return forest.lost.size() == 1; });
     forest.step(

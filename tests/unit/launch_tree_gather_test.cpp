@@ -225,8 +225,8 @@ TEST(GatheredPayload, SurvivesEncodingAndDecoding) {
     EXPECT_EQ(encode(again), bytes);
     EXPECT_EQ(again.topic, "topic");
     EXPECT_EQ(again.contributors, some);
-    ASSERT_EQ(again.pieces.size(), 2u);
-    EXPECT_EQ(again.pieces[1].hosts.list(), (std::vector<TreeHostId>{3, 9}));
+    ASSERT_EQ(again.parts.size(), 2u);
+    EXPECT_EQ(again.parts[1].hosts.list(), (std::vector<TreeHostId>{3, 9}));
     for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(decode(bytes.substr(0, length), again));
     EXPECT_FALSE(decode(bytes + "x", again));
     EXPECT_FALSE(decode(encode(GatheredPayload{"topic", some, false, {}}), again)) << "without contributors";
@@ -243,13 +243,13 @@ TEST(TopicGathering, FoldsEqualPieces) {
     EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
     EXPECT_FALSE(gathering.complete_for(all));
     DeliveryReceipt together;
-    const std::string bytes = gathering.take("t", together);
+    const std::string bytes = gathering.receive("t", together);
     EXPECT_TRUE(gathering.empty());
     EXPECT_EQ(receipts, 0) << "nothing has arrived yet";
     GatheredPayload message;
     ASSERT_TRUE(decode(bytes, message));
-    ASSERT_EQ(message.pieces.size(), 2u);
-    EXPECT_EQ(message.pieces[0].hosts, HostSet::of({1, 2, 4}));
+    ASSERT_EQ(message.parts.size(), 2u);
+    EXPECT_EQ(message.parts[0].hosts, HostSet::of({1, 2, 4}));
     together.reset();
     EXPECT_EQ(receipts, 5);
     gathering.add({"t", all, false, {{HostSet::one(5), "yes"}}}, {});

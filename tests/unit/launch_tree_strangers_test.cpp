@@ -121,7 +121,7 @@ TEST(TreeStrangers, PortScansAndGarbageDisturbNoDaemon) {
             crowd = std::make_unique<Crowd>(endpoints, overheard.opening(), number);
         },
         [&] {
-            most_strangers = std::max(most_strangers, forest.root_inside->listener->strangers());
+            most_strangers = std::max(most_strangers, forest.root_inside->listener->unauthenticated());
             forest.root->broadcast("to all");
             sent += forest.ready.size();
             // New daemons can still join meanwhile.
@@ -132,7 +132,7 @@ TEST(TreeStrangers, PortScansAndGarbageDisturbNoDaemon) {
         "calm", [&] { crowd.reset(); },
         [&] {
             return forest.ready.size() + 1 == forest.root_inside->hosts.size() && received >= sent &&
-                   forest.root_inside->listener->strangers() == 0;
+                   forest.root_inside->listener->unauthenticated() == 0;
         });
     forest.run(110);
     EXPECT_LE(most_strangers, TreeListener::kMaxStrangers);

@@ -341,7 +341,7 @@ TEST(TreeOutbox, KeepsMessagesUntilAllReceiversAcknowledge) {
     EXPECT_EQ(again, (std::vector<uint64_t>{1, 3, 4}));
     EXPECT_EQ(head.edge_number, 4u);
     // One of the receivers moves to another branch; the message stays for the other receiver.
-    const auto taken = box.take(HostSet::one(2));
+    const auto taken = box.extract(HostSet::one(2));
     ASSERT_EQ(taken.size(), 3u);
     EXPECT_EQ(taken[0].to, HostSet::one(2));
     EXPECT_TRUE(box.done(Urgency::control, 1, 4));

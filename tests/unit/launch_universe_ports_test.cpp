@@ -49,7 +49,7 @@ TEST(PortSearch, ManyHostsAreFoundByTheTable) {
     search.answered(0, 0);
     EXPECT_TRUE(search.next().lookups.empty()) << "the table is already requested";
     // Two hosts' entries are incomplete: they are looked up. If there were many, the table would be requested again.
-    search.table_came();
+    search.on_table();
     EXPECT_EQ(search.settle([](uint32_t rank) { return rank != 7 && rank != 60; }).size(), 48u);
     EXPECT_EQ(search.next().lookups, (Ranks{7, 60}));
     for (uint32_t host = 70; host < 90; ++host) search.want(host, host);
@@ -61,7 +61,7 @@ TEST(PortSearch, ASlowAnswerDelaysOtherLookupsOnlyBriefly) {
     for (uint32_t host = 0; host < 8; ++host) search.want(host, host);
     EXPECT_EQ(search.next().lookups.size(), 4u);
     ASSERT_TRUE(search.held_back());
-    search.let_more();
+    search.start_more();
     EXPECT_EQ(search.next().lookups.size(), 4u);
     EXPECT_FALSE(search.held_back());
 }
@@ -101,13 +101,13 @@ TEST(PortCollection, IsRequestedOnceAndKept) {
     EXPECT_FALSE(collection.ready());
     collection.add(3, {2, true, {30}});
     ASSERT_TRUE(collection.ready());
-    EXPECT_EQ(collection.take(to).size(), 3u);
+    EXPECT_EQ(collection.extract(to).size(), 3u);
     EXPECT_EQ(to, hosts({2, 3}));
     EXPECT_FALSE(collection.ready());
     // A later request is answered at once.
     EXPECT_TRUE(collection.want(hosts({1}), hosts({1, 2, 3})).empty());
     ASSERT_TRUE(collection.ready());
-    const PortTable table = collection.take(to);
+    const PortTable table = collection.extract(to);
     EXPECT_EQ(to, hosts({1}));
     EXPECT_EQ(table[2].words, Ranks{30});
     EXPECT_EQ(collection.round(), 1u);
@@ -123,14 +123,14 @@ TEST(PortCollection, RequestsAgainOnlyFromLateHosts) {
     EXPECT_FALSE(collection.ready());
     collection.close_round();  // host 3 has not answered in this round
     ASSERT_TRUE(collection.ready());
-    EXPECT_EQ(collection.take(to).size(), 2u);
+    EXPECT_EQ(collection.extract(to).size(), 2u);
     EXPECT_EQ(collection.want(hosts({1}), hosts({1, 2, 3})), hosts({2, 3}));
     EXPECT_EQ(collection.round(), 2u);
     collection.add(2, {1, true, {20, 21}});
     collection.add(2, {1, false, {20, 0}});  // a late answer to the first round
     collection.add(3, {2, true, {30}});
     ASSERT_TRUE(collection.ready());
-    const PortTable table = collection.take(to);
+    const PortTable table = collection.extract(to);
     ASSERT_EQ(table.size(), 3u);
     EXPECT_EQ(table[1].words, (Ranks{20, 21}));
 }
@@ -149,7 +149,7 @@ struct JobOfOneEach {
         if (step.table) later([this, at] { want(at); });
         if (searches[at].held_back())
             later([this, at] {
-                searches[at].let_more();
+                searches[at].start_more();
                 advance(at);
             });
     }
@@ -172,12 +172,12 @@ struct JobOfOneEach {
     void send_table() {
         if (!collection.ready()) return;
         HostSet to;
-        const PortTable table = collection.take(to);
+        const PortTable table = collection.extract(to);
         for (const TreeHostId host : to.list()) {
             ++tables;
             later([this, host, table] {
                 for (const HostPorts& ports : table) known[host][ports.host] = true;
-                searches[host].table_came();
+                searches[host].on_table();
                 searches[host].settle([&](uint32_t r) { return known[host][r]; });
                 advance(host);
             });

@@ -45,19 +45,19 @@ struct End {
     int token = 0, deferred = 0;
     int socket = -1;
     int wants = 0;
-    bool ended_told = false, dead = false;
+    bool end_reported = false, dead = false;
     PeerConnectionState turns;
     std::vector<Packet> base;  ///< packets on the base path in transit to this end
 
     void encode(std::string& key, const End& peer) const {
         for (const int part : {static_cast<int>(state), static_cast<int>(wire), token, deferred, socket + 1, wants,
-                               ended_told | dead << 1 | turns.crossed() << 2, static_cast<int>(turns.unanswered()),
-                               peer.turns.so_far().asked - turns.so_far().heard})
+                               end_reported | dead << 1 | turns.crossed() << 2, static_cast<int>(turns.unanswered()),
+                               peer.turns.so_far().sent - turns.so_far().received})
             key += static_cast<char>('0' + part);
         // Only the distance of the stamps from the current counts matters.
         for (const Packet& packet : base)
-            for (const int part : {static_cast<int>(packet.event), packet.token, peer.turns.so_far().asked - packet.stamp.asked,
-                                   turns.so_far().asked - packet.stamp.heard})
+            for (const int part : {static_cast<int>(packet.event), packet.token, peer.turns.so_far().sent - packet.stamp.sent,
+                                   turns.so_far().sent - packet.stamp.received})
                 key += static_cast<char>('0' + part);
         key += '|';
     }
@@ -115,7 +115,7 @@ class Explorer : public test::Exploration<World> {
             branch(world, label, act);
         };
         for (size_t i = 0; i < world.sockets.size(); ++i)
-            if (world.sockets[i].hello) move("hello", [&](World& w) { take_hello(w, static_cast<int>(i)); });
+            if (world.sockets[i].hello) move("hello", [&](World& w) { handle_hello(w, static_cast<int>(i)); });
         for (int e : {0, 1}) {
             const std::string who(1, static_cast<char>('0' + e));
             const End& end = world.ends[static_cast<size_t>(e)];
@@ -144,9 +144,9 @@ class Explorer : public test::Exploration<World> {
         const auto other = static_cast<size_t>(1 - e);
         if (socket.cut || (socket.closed[other] && !socket.finished[other]))
             move(who + ":broken", [&](World& w) { break_off(w, e); });
-        else if (socket.finished[other] && !world.ends[static_cast<size_t>(e)].ended_told)
+        else if (socket.finished[other] && !world.ends[static_cast<size_t>(e)].end_reported)
             move(who + ":ended", [&](World& w) {
-                w.ends[static_cast<size_t>(e)].ended_told = true;
+                w.ends[static_cast<size_t>(e)].end_reported = true;
                 apply(w, e, PeerConnectionEvent::close);
             });
         if (!socket.cut && world.cuts < cuts_)
@@ -184,7 +184,7 @@ class Explorer : public test::Exploration<World> {
 
     // Actions of transport/network/tcp.
 
-    void take_hello(World& world, int index) {
+    void handle_hello(World& world, int index) {
         Socket& socket = world.sockets[static_cast<size_t>(index)];
         const int listener = 1 - socket.dialler;
         End& end = world.ends[static_cast<size_t>(listener)];
@@ -248,7 +248,7 @@ class Explorer : public test::Exploration<World> {
         if (next.actions & kTakeSlot) {
             if (end.wire != Wire::none) fail(world, "a second connection with the same peer");
             end.wire = Wire::idle;
-            end.ended_told = false;
+            end.end_reported = false;
         }
         if (next.actions & kUseOffer && event == PeerConnectionEvent::open) dial(world, e, token);
         if (next.actions & kSendOpen) {

@@ -48,8 +48,8 @@ struct End {
         while (!queue.empty()) {
             std::string packet = take_first(queue);
             if (packet.size() == 3) {
-                packet[1] = static_cast<char>('0' + sender.so_far().asked - (packet[1] - '0'));
-                packet[2] = static_cast<char>('0' + receiver.so_far().asked - (packet[2] - '0'));
+                packet[1] = static_cast<char>('0' + sender.so_far().sent - (packet[1] - '0'));
+                packet[2] = static_cast<char>('0' + receiver.so_far().sent - (packet[2] - '0'));
             }
             key += packet;
         }
@@ -61,7 +61,7 @@ struct End {
         key += static_cast<char>('0' + sent);
         key += static_cast<char>('0' + wants);
         key += static_cast<char>('0' + turns.unanswered());
-        key += static_cast<char>('0' + peer.turns.so_far().asked - turns.so_far().heard);
+        key += static_cast<char>('0' + peer.turns.so_far().sent - turns.so_far().received);
         key += static_cast<char>('0' + turns.crossed());
         encode_stamps(key, controls, turns, peer.turns);
         encode_stamps(key, base, peer.turns, turns);
@@ -110,7 +110,7 @@ class Explorer : public test::Exploration<World> {
             if (!end.base.empty()) moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
             const bool readable =
                 end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == ConnectionState::connecting);
-            if (readable) moved = true, branch(world, who + ":ring ", [&](World& w) { take_ring(w, e); });
+            if (readable) moved = true, branch(world, who + ":ring ", [&](World& w) { adopt_ring(w, e); });
             if (!end.controls.empty() || end.close_pending)
                 moved = true, branch(world, who + ":flush ", [&](World& w) { flush(w, e); });
             if (end.wants < wants_) {
@@ -168,7 +168,7 @@ class Explorer : public test::Exploration<World> {
     void send_control(World& world, int e, char letter) {
         End& end = world.ends[e];
         const Stamp stamp = end.turns.stamp(event_of(letter));
-        const std::string packet{letter, static_cast<char>('0' + stamp.asked), static_cast<char>('0' + stamp.heard)};
+        const std::string packet{letter, static_cast<char>('0' + stamp.sent), static_cast<char>('0' + stamp.received)};
         if (end.controls.empty() && room_)
             put(world, e, packet);
         else
@@ -199,7 +199,7 @@ class Explorer : public test::Exploration<World> {
         }
     }
 
-    void take_slot(World& world, int e) {
+    void acquire_slot(World& world, int e) {
         End& end = world.ends[e];
         if (end.has_slot) fail(world, "a second slot is taken");
         if (world.ends[1 - e].sends_on_ring) fail(world, "a slot is reset while the peer writes to one");
@@ -207,7 +207,7 @@ class Explorer : public test::Exploration<World> {
         end.has_slot = true;
     }
 
-    void give_slot(World& world, int e) {
+    void release_slot(World& world, int e) {
         End &end = world.ends[e], &peer = world.ends[1 - e];
         if (!end.has_slot) fail(world, "a slot is given back that was not taken");
         end.has_slot = false;
@@ -227,7 +227,7 @@ class Explorer : public test::Exploration<World> {
         End& end = world.ends[e];
         const ConnectionStep next = step(end.state, event, slot_);
         end.state = next.next;
-        if (next.actions & kTakeSlot) take_slot(world, e);
+        if (next.actions & kTakeSlot) acquire_slot(world, e);
         if (next.actions & kUseOffer) {
             if (end.sends_on_ring || end.close_pending) fail(world, "an offer replaces a ring in use");
             if (!world.ends[1 - e].has_slot && !world.ends[1 - e].dead)
@@ -242,7 +242,7 @@ class Explorer : public test::Exploration<World> {
             end.close_pending = true;
             try_close(world, e);
         }
-        if (next.actions & kGiveSlot) give_slot(world, e);
+        if (next.actions & kGiveSlot) release_slot(world, e);
         if (next.actions & kDefer) {
             if (end.open_deferred) fail(world, "a second open is deferred");
             end.open_deferred = true;
@@ -266,7 +266,7 @@ class Explorer : public test::Exploration<World> {
     }
 
     void take_base(World& world, int e) { take(world, e, take_first(world.ends[e].base)); }
-    void take_ring(World& world, int e) { take(world, e, take_first(world.ends[e].ring)); }
+    void adopt_ring(World& world, int e) { take(world, e, take_first(world.ends[e].ring)); }
 
     const int wants_, messages_;
     const bool deaths_;

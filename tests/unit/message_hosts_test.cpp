@@ -20,7 +20,7 @@ TEST(MessageOverHosts, TrafficBetweenTwoProcesses) {
     traffic_over_hosts({{0, 0}, {0, 1}}, {{"STARLING_MAX_CONNECTIONS", "0"}}, 24, [](Node& node) {
         EXPECT_GT(counters.messages_udp, 100u);
         EXPECT_EQ(counters.messages_tcp, 0u);
-        EXPECT_FALSE(node.peer(1 - node.rank).can(transport::kSharesMemory));
+        EXPECT_FALSE(node.peer(1 - node.rank).supports(transport::kSharesMemory));
         progress::wait_until([] { return link::all_acknowledged(); });
     });
 }

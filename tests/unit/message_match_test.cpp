@@ -71,7 +71,7 @@ class Matching : public ::testing::TestWithParam<int> {
         if (found) {
             const int id = static_cast<int>(found->bytes);
             messages_.remove_if([id](const PlainMessage& m) { return m.id == id; });
-            MatchQueues::take(*found);
+            MatchQueues::remove(*found);
             unexpected_pool.destroy(found);
             return;
         }
@@ -108,7 +108,7 @@ class Matching : public ::testing::TestWithParam<int> {
 
     void TearDown() override {
         while (Unexpected* message = queues_.arrival.front()) {
-            MatchQueues::take(*message);
+            MatchQueues::remove(*message);
             unexpected_pool.destroy(message);
         }
         EXPECT_EQ(unexpected_pool.live(), 0u);

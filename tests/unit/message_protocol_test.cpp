@@ -72,11 +72,11 @@ TEST(Protocol, EveryProtocolHasAUniqueNameAndCanBeRequested) {
     for (size_t i = 0; i < count; ++i) {
         EXPECT_TRUE(names.insert(rows[i].name).second) << rows[i].name;
         EXPECT_TRUE(choices.insert(rows[i].choice).second) << rows[i].name;
-        EXPECT_EQ(rows[i].can == nullptr, rows[i].choice == LongProtocol::automatic);
-        EXPECT_EQ(rows[i].start == nullptr, rows[i].can == nullptr);
-        EXPECT_EQ(rows[i].pays == nullptr, rows[i].can == nullptr);
+        EXPECT_EQ(rows[i].is_possible == nullptr, rows[i].choice == LongProtocol::automatic);
+        EXPECT_EQ(rows[i].start == nullptr, rows[i].is_possible == nullptr);
+        EXPECT_EQ(rows[i].pays == nullptr, rows[i].is_possible == nullptr);
         const char* const asked_by = kChoices<LongProtocol>[static_cast<int>(rows[i].choice)];
-        EXPECT_STREQ(asked_by, rows[i].can ? rows[i].name : "auto");
+        EXPECT_STREQ(asked_by, rows[i].is_possible ? rows[i].name : "auto");
     }
     size_t names_of_variable = 0;
     while (kChoices<LongProtocol>[names_of_variable]) ++names_of_variable;

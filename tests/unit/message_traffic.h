@@ -184,7 +184,7 @@ class Round {
     void match_one() {
         Unexpected* found = nullptr;
         progress::wait_until([&] { return (found = node_.channel->queues().find(MPI_ANY_SOURCE, MPI_ANY_TAG)) != nullptr; });
-        MatchQueues::take(*found);
+        MatchQueues::remove(*found);
         disturb();
         Receiving& receiving = receives_.emplace_back(found->bytes, false);
         const uint64_t bytes = found->bytes;

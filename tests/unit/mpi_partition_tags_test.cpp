@@ -16,7 +16,7 @@ TEST(PartitionTags, AreConsecutive) {
     PartitionTags tags(0);
     EXPECT_EQ(tags.draw(3), 0u);
     EXPECT_EQ(tags.draw(5), 3u);
-    tags.give_back(0);
+    tags.release(0);
     EXPECT_EQ(tags.draw(2), 8u);
 }
 
@@ -27,7 +27,7 @@ TEST(PartitionTags, OfAnActiveSendAreNotReused) {
         const uint32_t first = tags.draw(1u << 20);
         EXPECT_LE(first, kTags - (1u << 20));
         ASSERT_GE(first, stays + 128);
-        tags.give_back(first);
+        tags.release(first);
     }
 }
 
@@ -39,7 +39,7 @@ TEST(PartitionTags, AreLimitedInNumber) {
     EXPECT_THROW(tags.draw(1001), std::bad_alloc);
     EXPECT_EQ(tags.draw(1000), 0u);
     EXPECT_THROW(tags.draw(1), std::bad_alloc);
-    tags.give_back(most);
+    tags.release(most);
     EXPECT_EQ(tags.draw(1), most);
 }
 
@@ -50,7 +50,7 @@ TEST(PartitionTags, NoneIsAssignedTwiceInRandomUse) {
     for (int step = 0; step < 20000; ++step) {
         if (!held.empty() && random() % 2) {
             const auto gone = std::next(held.begin(), static_cast<std::ptrdiff_t>(random() % held.size()));
-            tags.give_back(gone->first);
+            tags.release(gone->first);
             held.erase(gone);
             continue;
         }

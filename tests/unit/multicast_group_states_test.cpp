@@ -15,7 +15,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 constexpr GroupEvent kAll[] = {GroupEvent::want,       GroupEvent::joined,   GroupEvent::refused,
                                GroupEvent::all_answer, GroupEvent::silence,  GroupEvent::unready,
-                               GroupEvent::give_up,    GroupEvent::unwanted, GroupEvent::drained};
+                               GroupEvent::abandoned,  GroupEvent::unwanted, GroupEvent::drained};
 
 bool is_in_network(GroupState state) {
     return state == GroupState::testing || state == GroupState::ready || state == GroupState::leaving;
@@ -37,7 +37,7 @@ TEST(MulticastGroupStates, IsJoinedInTheNetworkExactlyInTheStatesOfTheTable) {
             if (next.actions & kTellReady) { ASSERT_TRUE(state == GroupState::testing && next.next == GroupState::ready); }
             if (next.next == GroupState::ready && state != GroupState::ready) { ASSERT_EQ(event, GroupEvent::all_answer); }
             // A member that leaves on its own initiative reports that it is not ready.
-            const bool own = event == GroupEvent::give_up || event == GroupEvent::silence || event == GroupEvent::refused;
+            const bool own = event == GroupEvent::abandoned || event == GroupEvent::silence || event == GroupEvent::refused;
             if (own && (state == GroupState::testing || state == GroupState::ready) && next.next != state) {
                 ASSERT_TRUE(next.actions & kTellUnready);
             }
@@ -81,7 +81,7 @@ void make_trouble(World& world, Trouble trouble, uint32_t who) {
         case Trouble::freed_by_one:
             return world[who].group.apply(GroupEvent::unwanted, now);
         case Trouble::given_up:
-            return world[who].group.apply(GroupEvent::give_up, now);
+            return world[who].group.apply(GroupEvent::abandoned, now);
         case Trouble::death:
             return world.kill(who);
     }

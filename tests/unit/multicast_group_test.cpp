@@ -198,9 +198,9 @@ TEST(MulticastGroup, IsAbandonedIfDatagramsStopArriving) {
             EXPECT_LT(call, 100u);
             ASSERT_TRUE(world.run_until([&] { return all_absent(world); }, 10 * kSecond)) << who << states(world);
             uint32_t deaf = 0;
-            for (const auto& one : world.all) deaf += one->group.is_deaf();
+            for (const auto& one : world.all) deaf += one->group.is_unreachable();
             EXPECT_GE(deaf, 1u);
-            EXPECT_EQ(world[who].group.is_deaf(), !mute);
+            EXPECT_EQ(world[who].group.is_unreachable(), !mute);
         }
 }
 
@@ -253,7 +253,7 @@ TEST(MulticastGroup, IsKeptDespiteLoss) {
     World world(9, {.loss = 0.3, .twice = 0.1, .late_ns = 300'000}, 4);
     make_ready(world);
     for (uint64_t call = 1; call <= 2000; ++call) ASSERT_TRUE(broadcast(world, call % 9, call, 1 + call % 3000));
-    for (const auto& one : world.all) EXPECT_FALSE(one->group.is_deaf());
+    for (const auto& one : world.all) EXPECT_FALSE(one->group.is_unreachable());
     EXPECT_TRUE(world.all_ready());
 }
 
@@ -281,7 +281,7 @@ TEST(MulticastGroup, SentMessagesArriveThoughAMemberAbandonsTheGroup) {
         MulticastSend send;
         const auto data = data_of(1, 20'000);
         world[4].group.start(send, 5, 1, data.data(), data.size(), world.now);
-        world[who].group.apply(GroupEvent::give_up, world.now);
+        world[who].group.apply(GroupEvent::abandoned, world.now);
         std::deque<MulticastReceive> receives(9);
         std::vector<std::vector<std::byte>> memory(9, std::vector<std::byte>(20'000));
         for (uint32_t i = 0; i < 9; ++i)

@@ -40,19 +40,19 @@ struct Receiver {
                                        bytes,
                                        fragment,
                                        kPiece};
-        EXPECT_TRUE(incoming.take({head, body, kPiece}, now));
+        EXPECT_TRUE(incoming.handle({head, body, kPiece}, now));
     }
     void heartbeat(uint32_t sent) {
         const GroupDatagramHeader head{
             GroupDatagramHeader::kMagic, GroupDatagramHeader::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
-        EXPECT_TRUE(incoming.take({head, nullptr, 0}, now));
+        EXPECT_TRUE(incoming.handle({head, nullptr, 0}, now));
     }
     /// Returns the fragments requested until the time `until`, one entry per request.
     std::vector<uint32_t> asked(uint64_t until) {
         std::vector<uint32_t> all;
         while (incoming.deadline() <= until) {
             now = std::max(now, incoming.deadline());
-            incoming.ask(now, [&](const Missing& missing) {
+            incoming.request(now, [&](const Missing& missing) {
                 for (uint32_t bit = 0; bit < 64; ++bit)
                     if (missing.mask >> bit & 1) all.push_back(missing.fragment + bit);
             });

@@ -55,7 +55,7 @@ class World {
         for (uint32_t i = 0; i < members; ++i) names.push_back({7, i});
         for (uint32_t i = 0; i < members; ++i) {
             GroupSettings settings;
-            settings.key = 99, settings.epoch = 1000 + i, settings.piece = piece, settings.patience_ns = 400'000'000;
+            settings.key = 99, settings.epoch = 1000 + i, settings.fragment_bytes = piece, settings.patience_ns = 400'000'000;
             all.push_back(std::make_unique<Member>(*this, i, names, settings));
         }
     }

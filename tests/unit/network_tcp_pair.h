@@ -44,8 +44,8 @@ struct Side {
     std::vector<std::string> frames;
     bool refuse_frames = false;
     std::function<void(const std::string&)> on_frame;
-    std::function<void()> on_room, on_ask;
-    int doubted = 0;
+    std::function<void()> on_room, on_request;
+    int paused = 0;
 
     struct Incoming {
         uint32_t generation = 0;
@@ -89,10 +89,10 @@ struct Side {
             if (of(c).on_room) of(c).on_room();
         };
         u.rerouted = [](Connection& c) { ++of(c).rerouted; };
-        u.ask = [](Connection& c) {
-            if (of(c).on_ask) of(c).on_ask();
+        u.request_ack = [](Connection& c) {
+            if (of(c).on_request) of(c).on_request();
         };
-        u.doubted = [](Connection& c) { ++of(c).doubted; };
+        u.paused = [](Connection& c) { ++of(c).paused; };
         u.target = [](Connection& c, const StreamFragment& piece, uint64_t done, uint64_t) -> std::byte* {
             Incoming* to = of(c).find(piece);
             return to && to->in_place ? to->memory.data() + piece.offset + done : nullptr;
@@ -100,7 +100,7 @@ struct Side {
         u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             if (Incoming* to = of(c).find(piece)) std::memcpy(to->memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const StreamFragment& piece) {
+        u.fragment = [](Connection& c, const StreamFragment& piece) {
             ++of(c).pieces;
             if (Incoming* to = of(c).find(piece)) to->coverage.add({piece.offset, piece.offset + piece.bytes});
         };

@@ -11,7 +11,7 @@ namespace {
 using enum ConnectionAvailability;
 using Indexes = std::vector<size_t>;
 
-Indexes ask(std::vector<ConnectionAvailability> wanted, ConnectionSlots places) { return whom_to_ask(wanted, places); }
+Indexes ask(std::vector<ConnectionAvailability> wanted, ConnectionSlots places) { return choose_requests(wanted, places); }
 
 TEST(ConnectionChoice, RequestsConnectionsThatHaveAPlace) {
     EXPECT_EQ(ask({missing, missing, missing}, {4, 4, 0}), (Indexes{0, 1, 2}));

@@ -59,7 +59,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(other->in_memory[1].bytes, 0u);
 
     count(*one, Size::pool, PathKind::connection, 4096);
-    let_go(one);
+    close_traffic(one);
     EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
     const PhaseId second = begin_phase("second");
     EXPECT_EQ(changes[2].traffic.size(), 1u);
@@ -68,7 +68,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_NE(first, second);
     EXPECT_EQ(phase(first).occurrences, 3u);
     EXPECT_EQ(phases(), 4u);
-    let_go(other);
+    close_traffic(other);
 }
 
 }  // namespace

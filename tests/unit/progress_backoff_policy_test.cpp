@@ -32,8 +32,8 @@ struct Core {
     /// Does one poll of a wait and then the action that the policy chooses. Time advances by `poll_ns`.
     Act step(Waiting& wait, const Waiting::BackoffSettings& terms, uint64_t poll_ns = 50) {
         now += poll_ns;
-        if (!wait.is_time_to_look(kPollsAlone)) return Act::spin;
-        const bool asks = wait.should_ask_for_cores(now);
+        if (!wait.is_time_to_check(kPollsAlone)) return Act::spin;
+        const bool asks = wait.should_check_cores(now);
         asked += asks;
         const Act act = wait.next({now, neighbour, cpu, told, asks && machine_short}, terms);
         if (act == Act::yield) {
@@ -302,10 +302,10 @@ TEST(BackoffPolicy, ReportsOnlyPersistentStrangersToNeighbors) {
     core.watch.lost(2 * kMs, core.now);
     core.watch.lost(2 * kMs, core.now += 10 * kMs);
     EXPECT_TRUE(core.watch.contested(core.now));
-    EXPECT_FALSE(core.watch.sure_of_strangers(core.now)) << "neighbours may have computed";
+    EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now)) << "neighbours may have computed";
     core.watch.lost(4 * kMs, core.now += 30 * kMs);
-    EXPECT_TRUE(core.watch.sure_of_strangers(core.now));
-    EXPECT_FALSE(core.watch.sure_of_strangers(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
+    EXPECT_TRUE(core.watch.is_sure_of_foreign_load(core.now));
+    EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
 }
 
 // All processes on a core learn of strangers that one of them noticed, and forget them unless confirmed. Otherwise the report would
@@ -316,7 +316,7 @@ TEST(BackoffPolicy, StrangersReportedByANeighborGetNothing) {
     for (int i = 0; i < 100; ++i) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_EQ(core.yields, 0);
     EXPECT_GT(core.sleeps, 50);
-    EXPECT_FALSE(core.watch.sure_of_strangers(core.now));
+    EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now));
     core.told = core.strangers = false;
     core.now += CoreWatch::kFirstContestNs;
     core.wait_for(200 * kUs, kAdaptive);

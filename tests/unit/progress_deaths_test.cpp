@@ -57,7 +57,7 @@ TEST(Deaths, ADoorbellRungWhileTheWaiterIsAwakeIsNotLost) {
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {
         if (node.rank == 1) return;
         // Resets the interval of liveness checks, so that only the ring can cause one before the sleep.
-        progress::look_at_liveness_now_and_then(now_ns());
+        progress::check_liveness_periodically(now_ns());
         mark_failed(1);
         const uint64_t before = counters.sleeps;
         progress::wait_until([&] { return node.peer(1).dead; });

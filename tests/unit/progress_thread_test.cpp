@@ -33,7 +33,7 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
         EXPECT_EQ(rings_by_a_wait(), 0u);
         std::deque<SendRequest> sends;
         const char byte = 0;
-        while (!link::anything_waits_for_room_here() && sends.size() < 1'000'000)
+        while (!link::waits_for_local_room() && sends.size() < 1'000'000)
             start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, SendMode::standard);
         EXPECT_EQ(rings_by_a_wait(), 1u);
         node.board.stage.store(1);

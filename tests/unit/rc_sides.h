@@ -53,7 +53,7 @@ struct Side {
         u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             std::memcpy(of(c).memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const StreamFragment& piece) {
+        u.fragment = [](Connection& c, const StreamFragment& piece) {
             of(c).coverage.add({piece.offset, piece.offset + piece.bytes});
         };
         u.stranded = [](OutStream& stream) { ++static_cast<Side*>(stream.source().user)->stranded; };
@@ -78,7 +78,7 @@ struct Side {
         const int count = port.poll(events, 4);
         for (int i = 0; i < count; ++i) {
             if (events[i].user || events[i].kind == verbs::VerbsEvent::VerbsEventKind::done) rc->happened(events[i]);
-            if (events[i].data) port.give_back(events[i]);
+            if (events[i].data) port.return_buffer(events[i]);
         }
         const bool by_ring = rc->poll_rings();
         return rc->poll() || by_ring || count > 0;
@@ -111,7 +111,7 @@ struct RcPair {
         }
     }
     static void hand(Side& to, packet::PacketKind kind, const std::string& payload) {
-        if (kind == packet::PacketKind::wire_gone) {
+        if (kind == packet::PacketKind::wire_lost) {
             QueuePair pair;
             std::memcpy(&pair, payload.data(), sizeof pair);
             to.rc->lose_remote_queue(*to.connection, pair);

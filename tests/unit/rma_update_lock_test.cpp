@@ -314,7 +314,7 @@ void be_patient(const UpdateLock& exclusion) {
 
 TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     NEEDS_BARRIERS();
-    hear_barriers();
+    register_for_barriers();
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0), other = shared->at(1);
     be_patient(mine);
@@ -340,7 +340,7 @@ TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
 
 TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
     NEEDS_BARRIERS();
-    hear_barriers();
+    register_for_barriers();
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0);
     shared->at(1);
@@ -352,7 +352,7 @@ TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
 }
 
 TEST(UpdateLock, NoQuickModeIfAProcessCannotEndIt) {
-    hear_barriers();
+    register_for_barriers();
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0);
     be_patient(mine);
@@ -361,7 +361,7 @@ TEST(UpdateLock, NoQuickModeIfAProcessCannotEndIt) {
 
 TEST(UpdateLock, AProcessThatDiesWhileEndingTheQuickModeLeavesThatToTheNext) {
     NEEDS_BARRIERS();
-    hear_barriers();
+    register_for_barriers();
     const auto shared = make_shared_with_child<Shared>();
     const UpdateLock mine = shared->at(0);
     shared->at(1);
@@ -386,7 +386,7 @@ struct Contended : Shared {
 TEST(UpdateLock, SingleAndBulkUpdatesOfTwoProcessesLoseNothing) {
     constexpr uint64_t kSingles = 40 * UpdateLock::kPatience, kBulks = 4000;
     const auto shared = make_shared_with_child<Contended>();
-    hear_barriers();
+    register_for_barriers();
     const UpdateLock mine = shared->at(0);
     const pid_t child = fork();
     if (child == 0) {

@@ -91,7 +91,7 @@ TEST(Update, AgreesWithTheReduction) {
 
 TEST(Update, ConcurrentUpdatesOfManyThreadsLoseNothing) {
     constexpr int kThreads = 4, kTimes = 3000;
-    hear_barriers();  // lets single elements sometimes be changed in the quick mode
+    register_for_barriers();  // lets single elements sometimes be changed in the quick mode
     alignas(64) double sums[kCount] = {};
     alignas(64) long double guarded[kCount] = {};
     uint64_t tickets[kThreads * kTimes] = {};

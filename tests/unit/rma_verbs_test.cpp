@@ -47,7 +47,7 @@ class Asker {
         const rma::LocalBuffer local{data.data(), static_cast<int64_t>(bytes), &byte_type()};
         Access access;
         access.operation = operation;
-        access.there = {offset, static_cast<int64_t>(bytes), &byte_type()};
+        access.remote_block = {offset, static_cast<int64_t>(bytes), &byte_type()};
         (operation == AccessOperation::put ? access.origin : access.result) = local;
         if (operation == AccessOperation::put) {
             for (std::byte& one : data) one = static_cast<std::byte>(random_());
@@ -61,7 +61,7 @@ class Asker {
         Access access;
         access.operation = AccessOperation::update;
         access.origin = {&operand, 1, &datatype::predefined(MPI_UINT64_T)};
-        access.there = {offset, 1, &datatype::predefined(MPI_UINT64_T)};
+        access.remote_block = {offset, 1, &datatype::predefined(MPI_UINT64_T)};
         access.update = {&datatype::predefined(MPI_UINT64_T), &datatype::predefined(MPI_SUM)};
         carry_out(access);
         uint64_t value = 0;
@@ -73,7 +73,7 @@ class Asker {
         std::vector<std::byte> data(kBytes);
         Access access;
         access.operation = AccessOperation::get;
-        access.there = {0, static_cast<int64_t>(kBytes), &byte_type()};
+        access.remote_block = {0, static_cast<int64_t>(kBytes), &byte_type()};
         access.result = {data.data(), static_cast<int64_t>(kBytes), &byte_type()};
         carry_out(access);
         EXPECT_TRUE(data == mirror_);
@@ -82,7 +82,7 @@ class Asker {
         std::byte data[16];
         Access access;
         access.operation = AccessOperation::get;
-        access.there = {kBytes - 8, 16, &byte_type()};
+        access.remote_block = {kBytes - 8, 16, &byte_type()};
         access.result = {data, 16, &byte_type()};
         rma::start(access, target_);
         progress::wait_until([&] { return access.done; });

@@ -190,7 +190,7 @@ class Network {
     void later(int which, uint64_t delay, std::function<void()> what) {
         events.push({now + delay, ++order, which, 0, {}, std::move(what)});
     }
-    void take_frame(int which, const std::vector<std::byte>& bytes, Carrier& carrier) {
+    void handle_frame(int which, const std::vector<std::byte>& bytes, Carrier& carrier) {
         take(which, bytes, -1, &carrier);
         session(which).transmit(now);
         arm(which);
@@ -261,7 +261,7 @@ class Pipe final : public Carrier {
   public:
     Pipe(Network& its_network, int its_end) : network(its_network), end(its_end) {}
     SendResult send(const iovec* parts, int count) override {
-        if (!alive) return SendResult::gone;
+        if (!alive) return SendResult::closed;
         std::vector<std::byte> bytes;
         for (int i = 0; i < count; ++i) {
             const auto* const part = static_cast<const std::byte*>(parts[i].iov_base);
@@ -282,7 +282,7 @@ class Pipe final : public Carrier {
         network.later(1 - end, 30 * kMicrosecond, [this, bytes] {
             if (!alive) return;
             under_way -= bytes.size();
-            network.take_frame(1 - end, bytes, *other);
+            network.handle_frame(1 - end, bytes, *other);
             network.session(end).writable(*this);
             network.session(end).transmit(network.now);
             network.arm(end);

@@ -45,7 +45,7 @@ class Recorder final : public Sink {
     void deliver(void* user, const Packet& packet) override {
         if (on_packet) on_packet();
         EXPECT_EQ(reinterpret_cast<uintptr_t>(packet.payload) % 8, 0u);
-        if (packet.header.kind == packet::PacketKind::wire_gone && on_control) return on_control(user, packet);
+        if (packet.header.kind == packet::PacketKind::wire_lost && on_control) return on_control(user, packet);
         EXPECT_EQ(packet.header.kind, packet::PacketKind::eager);
         got.push_back({user, packet.header.message.context,
                        std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes)});
@@ -71,7 +71,7 @@ class Recorder final : public Sink {
     void unpack(void*, const StreamFragment&, uint64_t, const std::byte*, uint64_t) override {
         ADD_FAILURE() << "there was memory";
     }
-    void piece(void*, const StreamFragment& piece) override { stream_bytes += piece.bytes; }
+    void on_fragment(void*, const StreamFragment& piece) override { stream_bytes += piece.bytes; }
 
     std::vector<Got> got;
     std::vector<void*> lost, sought;
@@ -176,7 +176,7 @@ class NetworkWorld : public World {
     network::Network* ends_[2] = {};  ///< the two ends' transports; they live until the process ends
 };
 
-/// Opens the connection between two paths as link does, for `there` back to `here`, without waiting.
+/// Opens the connection between two paths as link does, for `remote_block` back to `here`, without waiting.
 inline void open_connection(Path& here, Path& there) {
     Connector &caller = *here.by.connector(), &called = *there.by.connector();
     ASSERT_TRUE(caller.has_place() && called.has_place());
@@ -225,7 +225,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
                 std::memcpy(slot.payload, payload, bytes);
                 slot.path->commit(slot, bytes);
             };
-            each->on_control = [&of](void*, const Packet& packet) { of->take(packet); };
+            each->on_control = [&of](void*, const Packet& packet) { of->handle(packet); };
         }
         world->begin(
             *path, [this] { return send(0, 8); }, [this] { return back_path(); });
@@ -431,7 +431,7 @@ TEST_P(Contract, ADeadPeerFailsItsPathOnce) {
 
 TEST_P(UnconnectedContract, AConnectionOpensCarriesAndEnds) {
     Connector *const here = world->sender().connector(), *const there = world->receiver().connector();
-    ASSERT_EQ(here != nullptr, (world->sender().traits.can & kConnections) != 0);
+    ASSERT_EQ(here != nullptr, (world->sender().traits.capabilities & kConnections) != 0);
     if (!here) return;
     const auto number_of_users = [](Connector& of) {
         int users = 0;
@@ -478,8 +478,8 @@ TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsAccepted) {
     OutStream stream(source);
     EXPECT_FALSE(path->carry(stream));
     EXPECT_TRUE(stream.has_work());
-    EXPECT_GT(path->piece_limit(), 0u);
-    EXPECT_LE(path->piece_limit(), path->payload_limit());
+    EXPECT_GT(path->fragment_limit(), 0u);
+    EXPECT_LE(path->fragment_limit(), path->payload_limit());
     path->end(stream, false);
 }
 
@@ -487,7 +487,7 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
     Transport& owner = world->receiver();
     std::vector<uint64_t> memory(64, 7);
     RemoteKey region;
-    if (!(owner.traits.can & kRegions)) {
+    if (!(owner.traits.capabilities & kRegions)) {
         EXPECT_EQ(owner.expose(memory.data(), 512, region), MPI_ERR_UNSUPPORTED_OPERATION);
         Completion done;
         uint64_t word = 0;
@@ -546,7 +546,7 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
 }
 
 TEST_P(Contract, CompletionsAreReportedInTheOrderOfTheirRequests) {
-    if (!(world->sender().traits.can & kRegions)) return;
+    if (!(world->sender().traits.capabilities & kRegions)) return;
     static std::vector<Completion*> told;
     told.clear();
     uint64_t memory = 0, before[3];
@@ -586,7 +586,7 @@ TEST_P(Contract, MulticastGroupsWorkOrAreReportedUnsupported) {
     const bool in_one = std::string(world->receiver().traits.name) == "loopback";
     Listener one, two, other;
     std::unique_ptr<MulticastMembership> first, second, stranger;
-    if (!(world->receiver().traits.can & kGroups)) {
+    if (!(world->receiver().traits.capabilities & kGroups)) {
         EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
         return;
     }

@@ -75,7 +75,7 @@ TEST(SealedEndpoint, PlainAndSealedEndpointsAreStrangers) {
     ASSERT_TRUE(plain.send(plain.meet(1, sealed.endpoint->port()), 1, "plain"));
     ASSERT_TRUE(sealed.send(sealed.meet(0, plain.endpoint->port()), 1, "sealed"));
     EXPECT_TRUE(poll_until({&plain, &sealed}, [&] {
-        return plain.endpoint->counters().strangers > 0 && sealed.endpoint->counters().strangers > 0;
+        return plain.endpoint->counters().rejected > 0 && sealed.endpoint->counters().rejected > 0;
     }));
     EXPECT_TRUE(plain.got.empty() && sealed.got.empty());
 }
@@ -115,9 +115,9 @@ TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
     for (size_t i = 0; i < kPackets; ++i) EXPECT_EQ(b.got[i].second, "packet " + std::to_string(i));
     const auto counters = [&] { return b.endpoint->counters(); };
     // A datagram of an unknown job is not a stranger's: the job may become known later.
-    EXPECT_TRUE(poll_until(
-        {&b}, [&] { return counters().strangers + counters().unknown == changed && counters().stale == 2 * passed; }))
-        << counters().strangers << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
+    EXPECT_TRUE(
+        poll_until({&b}, [&] { return counters().rejected + counters().unknown == changed && counters().stale == 2 * passed; }))
+        << counters().rejected << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
         << 2 * passed;
     EXPECT_LT(counters().unknown, changed / 10);
     EXPECT_EQ(b.endpoint->counters().duplicates, 0u);

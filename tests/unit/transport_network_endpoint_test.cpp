@@ -217,7 +217,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
                   static_cast<ssize_t>(bytes));
     }
     close(noise);
-    EXPECT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->counters().strangers >= 11; }));
+    EXPECT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->counters().rejected >= 11; }));
     ASSERT_TRUE(a.send(to_b, 2, "second"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 2; }));
     EXPECT_EQ(b.got[1].second, "second");
@@ -317,7 +317,7 @@ TEST(Endpoint, OnePollAfterAWakeReceivesAllDatagrams) {
             ASSERT_TRUE(poll_until({&hub, peers[peer].get()}, [&] { return peers[peer]->got.size() > before; }));
         }
     ASSERT_EQ(hub.endpoint->counters().lanes, kWithLanes);
-    const auto came = [&] { return hub.endpoint->what_came() & ((1u << Udp::kSockets) - 1); };
+    const auto came = [&] { return hub.endpoint->ready_sockets() & ((1u << Udp::kSockets) - 1); };
     for (uint64_t round = 0; round < 10; ++round) {
         while (came() != 0) hub.poll();  // drain earlier acknowledgements
         hub.got.clear();

@@ -145,12 +145,12 @@ TEST_F(EndpointVerbs, SocketsArePolledSeldomWhilePortsReceiveEverything) {
     c.send(from_c, 0, "another");
     b.poll(then + 101 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 3);
-    // After look_everywhere() the next poll includes the sockets.
+    // After poll_udp_next() the next poll includes the sockets.
     a.send(*to_b, expected_b, text_of(expected_b));
     b.poll(then + 5 * kMillisecond);
     b.poll(then + 5 * kMillisecond + kMicrosecond);
     c.send(from_c, 0, "a third");
-    b.endpoint->look_everywhere();
+    b.endpoint->poll_udp_next();
     b.poll(then + 5 * kMillisecond + 2 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 5);
 }
@@ -303,7 +303,7 @@ TEST_F(EndpointVerbs, FalsePortAddressesAreCountedAndHarmless) {
     tell(std::string(32, '\0'));
     tell(std::string(32, '\xff'));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->idle(to_a); }));
-    EXPECT_EQ(a.endpoint->counters().strangers, 7u);
+    EXPECT_EQ(a.endpoint->counters().rejected, 7u);
     // An address that could be true, of a port that no peer has: it is probed and not used.
     verbs::VerbsAddress nobody;
     nobody.gid[15] = 9;
@@ -323,11 +323,11 @@ TEST_F(EndpointVerbs, ADatagramWithAnotherKeyIsAStranger) {
     fabric.add_device(1, "b0");
     open_both();
     ASSERT_TRUE(meet_by_verbs());
-    const uint64_t before = b.endpoint->counters().strangers;
+    const uint64_t before = b.endpoint->counters().rejected;
     std::string noise(200, 'x');
     const iovec part{noise.data(), noise.size()};
     ASSERT_EQ(fabric.port(0).send(fabric.port(1).address(), &part, 1), verbs::WorkStatus::done);
-    ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->counters().strangers > before; }));
+    ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->counters().rejected > before; }));
     ASSERT_TRUE(send_on(50));
     check_all();
 }
@@ -343,7 +343,7 @@ TEST_F(EndpointVerbs, ASleeperOnTheDescriptorIsWoken) {
     EXPECT_EQ(poll(&waits, 1, 0), 0);
     ASSERT_TRUE(a.send(*to_b, expected_b++, "wake"));
     EXPECT_EQ(poll(&waits, 1, 0), 1);
-    EXPECT_TRUE(b.endpoint->what_came() & Endpoint::kOwn);
+    EXPECT_TRUE(b.endpoint->ready_sockets() & Endpoint::kOwn);
     b.poll();
     EXPECT_EQ(b.got.back().second, "wake");
     ASSERT_TRUE(a.send(*to_b, expected_b++, "again"));

@@ -23,7 +23,7 @@ TEST_F(RcTest, NothingIsSentToAQueueThatIsNotConnected) {
     ASSERT_EQ(b.use(packet::PacketKind::open, open_a), MPI_SUCCESS);
     run();
     EXPECT_EQ(fabric.frames, 0u);
-    EXPECT_EQ(b.send("early"), SendResult::gone);
+    EXPECT_EQ(b.send("early"), SendResult::closed);
     ASSERT_EQ(a.use(packet::PacketKind::accept, b.describe(packet::PacketKind::accept)), MPI_SUCCESS);
     run();
     EXPECT_TRUE(a.is_open() && b.is_open());
@@ -116,7 +116,7 @@ TEST_F(RcTest, TheClosingFrameArrivesLast) {
     open();
     for (size_t i = 0; i < fabric.depth; ++i) ASSERT_EQ(a.send(std::to_string(i)), SendResult::done);
     a.rc->finish(*a.connection);  // the queue has no room for the closing frame
-    EXPECT_EQ(a.send("late"), SendResult::gone);
+    EXPECT_EQ(a.send("late"), SendResult::closed);
     int before_end = -1;
     b.on_frame = [&](Connection&) { before_end = b.ended; };
     run();
@@ -157,7 +157,7 @@ TEST_F(RcTest, ABreakAtOneEndBreaksTheOther) {
     run();
     EXPECT_EQ(a.broken, 1);
     EXPECT_EQ(b.broken, 1);
-    EXPECT_EQ(a.send("late"), SendResult::gone);
+    EXPECT_EQ(a.send("late"), SendResult::closed);
     EXPECT_TRUE(b.connection->stalls(0));
     EXPECT_EQ(a.queues() + b.queues(), 0u);
 }
@@ -238,7 +238,7 @@ TEST_F(RcTest, AStreamIsSentInFragments) {
         EXPECT_FALSE(one.has_work());
         a.rc->remove_stream(one, true);
     }
-    EXPECT_EQ(a.rc->pieces_sent().bytes, 2 * 1'000'003u);
+    EXPECT_EQ(a.rc->fragments_sent().bytes, 2 * 1'000'003u);
 }
 
 TEST_F(RcTest, AStreamOfNoncontiguousData) {

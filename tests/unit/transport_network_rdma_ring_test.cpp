@@ -168,7 +168,7 @@ TEST_P(RcRingTest, ABrokenQueueReleasesItsRings) {
     EXPECT_EQ(b.broken, 1);
     EXPECT_LE(b.frames.size(), 7u);  // the session retransmits the others on another path, by their numbers
     for (size_t i = 0; i < b.frames.size(); ++i) EXPECT_EQ(b.frames[i], text(static_cast<int>(i)));
-    EXPECT_EQ(a.send("late"), SendResult::gone);
+    EXPECT_EQ(a.send("late"), SendResult::closed);
     EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);
     EXPECT_EQ(a.port.registered + b.port.registered, 0u);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);

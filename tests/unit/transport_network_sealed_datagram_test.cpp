@@ -119,7 +119,7 @@ TEST(Seal, EveryByteIsProtected) {
             for (int bit = 0; bit < 8; ++bit) {
                 Wire changed = wire;
                 changed[at] ^= static_cast<std::byte>(1 << bit);
-                ASSERT_EQ(open(there, changed), Opened::stranger) << "byte " << at << " bit " << bit;
+                ASSERT_EQ(open(there, changed), Opened::unauthenticated) << "byte " << at << " bit " << bit;
             }
         }
         EXPECT_EQ(open(there, wire), Opened::yes) << "the others have left no trace";
@@ -167,7 +167,7 @@ TEST(Seal, TruncatedAndExtendedDatagramsAreRefused) {
         ASSERT_EQ(may_be_sealed(cut.data(), length, kKey, kThere.rank), bytes == wire.size()) << bytes;
         if (bytes < sizeof(DatagramHeader) + kSealBytes || bytes == wire.size()) continue;
         std::memcpy(cut.data() + offsetof(DatagramHeader, bytes), &length, sizeof length);
-        ASSERT_EQ(open(there, cut), Opened::stranger) << bytes;
+        ASSERT_EQ(open(there, cut), Opened::unauthenticated) << bytes;
     }
     EXPECT_FALSE(may_be_sealed(wire.data(), static_cast<uint32_t>(wire.size()), kKey + 1, kThere.rank));
     EXPECT_FALSE(may_be_sealed(wire.data(), static_cast<uint32_t>(wire.size()), kKey, kThere.rank + 1));
@@ -191,13 +191,13 @@ TEST(Seal, ReplayedDatagramsAreRefused) {
 TEST(Seal, ReflectedDatagramsAreRefused) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     const Wire wire = sealed(here, kHere, kThere, "there");
-    EXPECT_EQ(open(here, wire), Opened::stranger) << "sent back as it is";
+    EXPECT_EQ(open(here, wire), Opened::unauthenticated) << "sent back as it is";
     Wire turned = wire;
     DatagramHeader header = {};
     std::memcpy(&header, turned.data(), sizeof header);
     header.job = kThere.job, header.rank = kThere.rank, header.target_rank = kHere.rank;
     std::memcpy(turned.data(), &header, kClearHead);
-    EXPECT_EQ(open(here, turned), Opened::stranger) << "and with other names";
+    EXPECT_EQ(open(here, turned), Opened::unauthenticated) << "and with other names";
     EXPECT_EQ(open(there, wire), Opened::yes);
 }
 
@@ -205,15 +205,15 @@ TEST(Seal, OnlyThePairHasTheKey) {
     DatagramLock here = lock(kHere, kThere);
     const Wire wire = sealed(here, kHere, kThere, "for one alone");
     DatagramLock other_rank = lock({71, 6}, kHere), other_job = lock({72, 5}, kHere), other_sender = lock(kThere, {70, 4});
-    EXPECT_EQ(open(other_rank, wire), Opened::stranger);
-    EXPECT_EQ(open(other_job, wire), Opened::stranger);
-    EXPECT_EQ(open(other_sender, wire), Opened::stranger);
+    EXPECT_EQ(open(other_rank, wire), Opened::unauthenticated);
+    EXPECT_EQ(open(other_job, wire), Opened::unauthenticated);
+    EXPECT_EQ(open(other_sender, wire), Opened::unauthenticated);
     // The jobs have the same names, but one of them has another secret.
     for (const bool own : {false, true}) {
         const job::NetworkSecret theirs = secret(70), mine = secret(71), wrong = secret(200);
         const SealKey pair = pair_key(cipher(), kThere, own ? wrong : mine, kHere, own ? theirs : wrong);
         DatagramLock guess(cipher(), pair, kThere, kHere);
-        EXPECT_EQ(open(guess, wire), Opened::stranger);
+        EXPECT_EQ(open(guess, wire), Opened::unauthenticated);
     }
     EXPECT_EQ(pair_of(kHere, kThere), pair_of(kThere, kHere));
     EXPECT_NE(pair_of(kHere, kThere), pair_of(kHere, {71, 6}));
@@ -249,7 +249,7 @@ TEST(Seal, ARestartedPeerIsAcceptedAndItsOldDatagramsAreNot) {
     EXPECT_FALSE(is_new);
     Wire garbage = anew;
     garbage[garbage.size() - sizeof(SealTrailer)] ^= std::byte{1};  // a salt that no process uses
-    EXPECT_EQ(open(there, garbage), Opened::stranger);
+    EXPECT_EQ(open(there, garbage), Opened::unauthenticated);
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "still", 2000)), Opened::yes);
 }
 

@@ -265,7 +265,7 @@ TEST(SessionLoss, AProbeIsAnsweredAtOnceDespiteDelayedAcknowledgements) {
     met.network.run_until(met.network.now + 20 * kMillisecond);
     met.send();
     const uint64_t start = met.network.now;
-    met.network.session(0).ask(start);
+    met.network.session(0).request_ack(start);
     while (!met.network.session(0).idle()) ASSERT_TRUE(met.network.step());
     EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
 }

@@ -112,12 +112,12 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
             stream.append(reinterpret_cast<const char*>(header), packet_bytes(payload));
             ends.push_back(buffer.end());
         }
-        if (random() % 3 == 0 && buffer.kept() > 0) {
-            const uint64_t to = buffer.begin() + random() % (buffer.kept() / kGrain + 1) * kGrain;
+        if (random() % 3 == 0 && buffer.stored() > 0) {
+            const uint64_t to = buffer.begin() + random() % (buffer.stored() / kGrain + 1) * kGrain;
             stream.erase(0, to - buffer.begin());
             buffer.release(to);
         }
-        ASSERT_EQ(buffer.kept(), stream.size());
+        ASSERT_EQ(buffer.stored(), stream.size());
         if (stream.empty()) continue;
         const uint64_t at = random() % (stream.size() / kGrain) * kGrain;
         SequenceRange range{buffer.begin() + at, buffer.end()};

@@ -229,7 +229,7 @@ TEST(Session, FailoverFromARemovedRailLosesNothing) {
 }
 
 TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
-    for (const SendResult why : {SendResult::busy, SendResult::gone, SendResult::too_long}) {
+    for (const SendResult why : {SendResult::busy, SendResult::closed, SendResult::too_long}) {
         Network network(15);
         for (int i = 0; i < 2; ++i) network.set_rails(i, 2);
         Exchange exchange(network, 3000, 3000);
@@ -296,7 +296,7 @@ TEST(Session, APeerThatSendsButDoesNotReceiveTimesOut) {
                 // again. An end that receives nothing cannot distinguish this from a peer that computes, unless the daemon can.
                 const bool noticed = both_ways || deaf == 0 || looks;
                 EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << looks << deaf;
-                EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == SessionFailure::deaf);
+                EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == SessionFailure::unreachable);
             }
 }
 
@@ -351,9 +351,9 @@ TEST(Session, AFullWindowHasRoomAgainAfterAcknowledgements) {
     while (network.send(0, sent, 1000)) ++sent;
     EXPECT_LE(sent * packet_bytes(1000), network.ends[0]->window);
     EXPECT_GT(sent * packet_bytes(1000), network.ends[0]->window - 2 * packet_bytes(1000));
-    EXPECT_FALSE(network.session(0).take_room_made());
+    EXPECT_FALSE(network.session(0).fetch_room_made());
     network.listen(1);
-    while (!network.session(0).take_room_made()) ASSERT_TRUE(network.step());
+    while (!network.session(0).fetch_room_made()) ASSERT_TRUE(network.step());
     EXPECT_TRUE(network.send(0, sent, 1000));
 }
 

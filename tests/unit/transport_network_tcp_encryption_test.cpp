@@ -320,12 +320,12 @@ TEST(SealedTcp, AReplayedGreetingOpensNothing) {
     Pair& pair = watched.pair;
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
-    const uint64_t sockets = pair.low.tcp->counters().sockets, strangers = pair.low.tcp->counters().strangers;
+    const uint64_t sockets = pair.low.tcp->counters().sockets, strangers = pair.low.tcp->counters().rejected;
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     const sockaddr_in to = loopback_port(offer.port);
     ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     ASSERT_EQ(send(fd, watched.proxy->up.data(), watched.proxy->up.size(), 0), static_cast<ssize_t>(watched.proxy->up.size()));
-    ASSERT_TRUE(watched.until([&] { return pair.low.tcp->counters().strangers == strangers + 1; }));
+    ASSERT_TRUE(watched.until([&] { return pair.low.tcp->counters().rejected == strangers + 1; }));
     EXPECT_EQ(pair.low.tcp->counters().sockets, sockets);
     close(fd);
     ASSERT_EQ(pair.high.send("undisturbed"), SendResult::done);

@@ -37,7 +37,7 @@ void append_frame(Bytes& stream, TcpFrameKind kind, const Bytes& contents) {
 /// Appends the bytes that a writer makes of a fragment.
 void append_piece(Bytes& stream, const OutStream& out, StreamRange range, const Bytes& data, std::mt19937& random) {
     FrameWriter writer;
-    writer.begin_piece(out, range, data.data());
+    writer.begin_fragment(out, range, data.data());
     while (writer.busy()) {
         iovec parts[FrameWriter::kParts];
         const int count = writer.gather(parts);
@@ -72,7 +72,7 @@ struct Collector final : FrameSink {
         EXPECT_LE(done + bytes, piece.bytes);
         std::memcpy(room(piece) + done, data, bytes);
     }
-    bool piece(const StreamFragment& piece) override {
+    bool on_fragment(const StreamFragment& piece) override {
         log += "p" + std::to_string(piece.serial) + "," + std::to_string(piece.generation) + "," +
                std::to_string(piece.offset) + ":";
         log.append(reinterpret_cast<const char*>(room(piece)), piece.bytes);
@@ -198,8 +198,8 @@ TEST(TcpFrames, AMalformedFrameEndsReading) {
     EXPECT_TRUE(refused({8, TcpFrameKind::session, 0, 0x1234}));
     EXPECT_TRUE(refused({0, TcpFrameKind::session, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({kTcpFrame + 1, TcpFrameKind::session, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({sizeof(PieceHead), TcpFrameKind::piece, 0, FramePrefix::kMark}));
-    EXPECT_TRUE(refused({~0u, TcpFrameKind::piece, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({sizeof(PieceHead), TcpFrameKind::fragment, 0, FramePrefix::kMark}));
+    EXPECT_TRUE(refused({~0u, TcpFrameKind::fragment, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({7, TcpFrameKind::addresses, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({16, TcpFrameKind::finish, 0, FramePrefix::kMark}));
     EXPECT_TRUE(refused({8, static_cast<TcpFrameKind>(9), 0, FramePrefix::kMark}));
@@ -229,7 +229,7 @@ TEST(TcpFrames, APartlyReadFrameContinues) {
     append_frame(whole, TcpFrameKind::session, contents);
     for (size_t taken = 0; taken < whole.size(); ++taken) {
         FrameWriter writer;
-        writer.keep_tail(list, 4, taken);
+        writer.store_tail(list, 4, taken);
         Bytes stream(whole.begin(), whole.begin() + static_cast<long>(taken));
         while (writer.busy()) {
             iovec parts[FrameWriter::kParts];

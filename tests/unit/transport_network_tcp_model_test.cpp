@@ -40,9 +40,9 @@ class World {
             TcpOptions options;
             options.self = {7, static_cast<uint32_t>(i + 1)};
             options.key = 1001 + static_cast<uint64_t>(i);
-            options.piece_bytes = 64 * 1024;
+            options.fragment_bytes = 64 * 1024;
             options.send_buffer = 64 * 1024;
-            options.doubt_ns = 500'000;
+            options.pause_ns = 500'000;
             options.patience_ns = 1'000'000;
             options.examine = [](int fd, uint64_t limit) { return current->examine_socket(fd, limit); };
             EXPECT_EQ(Tcp::create(options, upcalls(), one.tcp), 0);
@@ -91,7 +91,7 @@ class World {
     Pair pair;
     Streams streams[2];
     bool spoilt = false;
-    int killed = 0, opened = 0, by_tcp = 0, stranded = 0, doubted = 0, trusted = 0;
+    int killed = 0, opened = 0, by_tcp = 0, stranded = 0, paused = 0, trusted = 0;
 
   private:
     static inline World* current = nullptr;
@@ -105,8 +105,8 @@ class World {
             current->session(index(c)).attach(c);
             current->serve(index(c));
         };
-        u.doubted = u.trusted = [](Connection& c) {
-            ++(c.doubted() ? current->doubted : current->trusted);
+        u.paused = u.trusted = [](Connection& c) {
+            ++(c.paused() ? current->paused : current->trusted);
             current->doubts[index(c)] = true;  // handled in clean_up(): the connection may be in the middle of an operation
         };
         u.broken = u.ended = u.failed = [](Connection& c) { ++Side::of(c).broken; };
@@ -134,7 +134,7 @@ class World {
         u.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
             if (Side::Incoming* to = find(c, piece)) std::memcpy(to->memory.data() + piece.offset + done, data, bytes);
         };
-        u.piece = [](Connection& c, const StreamFragment& piece) {
+        u.fragment = [](Connection& c, const StreamFragment& piece) {
             current->arrived(index(c), piece.generation, {piece.offset, piece.offset + piece.bytes});
         };
         u.stranded = [](OutStream& stream) { current->strand(stream); };
@@ -177,10 +177,10 @@ class World {
             while (one.out->has_work()) {
                 packet::Header* const header = session(from).reserve(kStreamPiece);
                 if (!header) return serve(from);
-                const StreamRange range = one.out->take(kReliablePath, kStreamPiece);
-                header->kind = packet::PacketKind::piece;
-                header->piece.generation = generation;
-                header->piece.offset = range.begin;
+                const StreamRange range = one.out->extract(kReliablePath, kStreamPiece);
+                header->kind = packet::PacketKind::fragment;
+                header->fragment.generation = generation;
+                header->fragment.offset = range.begin;
                 std::memcpy(reinterpret_cast<std::byte*>(header + 1), one.data.data() + range.begin, range.bytes());
                 session(from).commit(static_cast<uint32_t>(range.bytes()), network.now);
             }
@@ -189,17 +189,17 @@ class World {
     }
     void take_packet(int to, const packet::Header& header, const std::byte* payload) {
         if (header.kind == packet::PacketKind::fetched) {
-            const auto it = streams[to].sending.find(header.piece.generation);
+            const auto it = streams[to].sending.find(header.fragment.generation);
             if (it == streams[to].sending.end()) return void(spoilt = true);
             side(to).tcp->remove_stream(*it->second.out, true);
             streams[to].sending.erase(it);
             ++streams[to].done;
             return;
         }
-        const auto it = received[to].find(header.piece.generation);
+        const auto it = received[to].find(header.fragment.generation);
         if (it == received[to].end()) return;  // a late fragment of a completed message
-        std::memcpy(it->second.memory.data() + header.piece.offset, payload, header.bytes);
-        arrived(to, header.piece.generation, {header.piece.offset, header.piece.offset + header.bytes});
+        std::memcpy(it->second.memory.data() + header.fragment.offset, payload, header.bytes);
+        arrived(to, header.fragment.generation, {header.fragment.offset, header.fragment.offset + header.bytes});
     }
     void arrived(int to, uint32_t generation, StreamRange range) {
         const auto it = received[to].find(generation);
@@ -215,7 +215,7 @@ class World {
             packet::Header* const header = session(from).reserve(0);
             if (!header) return;
             header->kind = packet::PacketKind::fetched;
-            header->piece.generation = fetched[from].front();
+            header->fragment.generation = fetched[from].front();
             fetched[from].pop_front();
             session(from).commit(0, network.now);
             serve(from);
@@ -306,7 +306,7 @@ class World {
             Connection* const c = side(i).connection;
             if (!std::exchange(doubts[i], false) || !c || c->state() != Connection::CarrierState::open) continue;
             session(i).detach(*c);
-            if (!c->doubted() && !c->finished()) session(i).attach(*c);
+            if (!c->paused() && !c->finished()) session(i).attach(*c);
             serve(i);
         }
         for (int i = 0; i < 2; ++i)
@@ -332,13 +332,13 @@ class World {
 
 /// How often each fault occurred.
 struct Met {
-    int killed = 0, stranded = 0, doubted = 0, trusted = 0, opened = 0, by_tcp = 0;
+    int killed = 0, stranded = 0, paused = 0, trusted = 0, opened = 0, by_tcp = 0;
 
     void add(const World& world) {
-        killed += world.killed, stranded += world.stranded, doubted += world.doubted;
+        killed += world.killed, stranded += world.stranded, paused += world.paused;
         trusted += world.trusted, opened += world.opened, by_tcp += world.by_tcp;
     }
-    bool enough() const { return killed > 60 && stranded > 20 && doubted > 20 && trusted > 12 && opened > 60 && by_tcp > 400; }
+    bool enough() const { return killed > 60 && stranded > 20 && paused > 20 && trusted > 12 && opened > 60 && by_tcp > 400; }
 };
 
 // TCP runs in real time, so that the seed alone does not determine the faults. The test runs seeds until each fault has occurred.
@@ -352,7 +352,7 @@ TEST(TcpModel, FailoverAmongKilledSocketsLosesDuplicatesAndReordersNothing) {
                                  << world.killed << ", opened " << world.opened << ", spoilt " << world.spoilt;
         met.add(world);
     }
-    EXPECT_TRUE(met.enough()) << "killed " << met.killed << ", stranded " << met.stranded << ", doubted " << met.doubted
+    EXPECT_TRUE(met.enough()) << "killed " << met.killed << ", stranded " << met.stranded << ", doubted " << met.paused
                               << ", trusted " << met.trusted << ", opened " << met.opened << ", by TCP " << met.by_tcp;
 }
 

@@ -42,7 +42,7 @@ TEST(TcpStreams, ArriveInPlaceAndUnpacked) {
         EXPECT_FALSE(stream.has_work());
         pair.low.tcp->remove_stream(stream);
     }
-    EXPECT_EQ(pair.low.tcp->counters().piece_bytes_sent, 2 * data.size());
+    EXPECT_EQ(pair.low.tcp->counters().fragment_bytes_sent, 2 * data.size());
     EXPECT_TRUE(pair.low.stranded.empty());
 }
 
@@ -236,8 +236,8 @@ class Stalled {
         network.now = start = now_ns();
         pair->low.connection->session = &network.session(0);
         if (answers)
-            pair->low.on_ask = [this] {
-                network.session(0).ask(network.now);
+            pair->low.on_request = [this] {
+                network.session(0).request_ack(network.now);
                 network.arm(0);
             };
     }
@@ -247,7 +247,7 @@ class Stalled {
         OutStream stream(source_of(pair->low, data, 1, 1));
         pair->low.tcp->add_stream(*pair->low.connection, stream);
         Tcp& tcp = *pair->low.tcp;
-        for (uint64_t now = start; pair->low.doubted == 0 && now < start + 1000 * kMillisecond; ++looks) {
+        for (uint64_t now = start; pair->low.paused == 0 && now < start + 1000 * kMillisecond; ++looks) {
             now = std::max(now + 1, tcp.next_deadline());
             network.run_until(now);
             tcp.poll(now);
@@ -265,19 +265,19 @@ class Stalled {
 TEST(TcpStreams, ASleeperDetectsAStalledStreamByTimeout) {
     Stalled stalled(true);
     EXPECT_LT(stalled.run(), 2 * TcpOptions{}.patience_ns);
-    EXPECT_EQ(stalled.pair->low.doubted, 1);
+    EXPECT_EQ(stalled.pair->low.paused, 1);
 }
 
 TEST(TcpStreams, AStallIsDetectedWithoutWaitingForALostRetransmission) {
     Stalled stalled(true, true);
     EXPECT_LT(stalled.run(), TcpOptions{}.patience_ns / 2);
-    EXPECT_EQ(stalled.pair->low.doubted, 1);
+    EXPECT_EQ(stalled.pair->low.paused, 1);
 }
 
 TEST(TcpStreams, AComputingPeerIsNotDoubtedAndSeldomChecked) {
     Stalled stalled(false);
     stalled.run();
-    EXPECT_EQ(stalled.pair->low.doubted, 0);
+    EXPECT_EQ(stalled.pair->low.paused, 0);
     EXPECT_LT(stalled.looks, 300);
 }
 

@@ -137,7 +137,7 @@ TEST(Tcp, ARefusedConnectionNamesAddressAndPort) {
     ASSERT_EQ(pair.high.failed, 1);
     EXPECT_NE(pair.high.failure.find("127.0.0.1 port " + std::to_string(offer.port)), std::string::npos) << pair.high.failure;
     EXPECT_NE(pair.high.failure.find("refused"), std::string::npos) << pair.high.failure;
-    EXPECT_EQ(pair.high.send("x"), SendResult::gone);
+    EXPECT_EQ(pair.high.send("x"), SendResult::closed);
     EXPECT_EQ(pair.high.connection->state(), Connection::CarrierState::idle);
 }
 
@@ -241,7 +241,7 @@ TEST(Tcp, StrangersAreDisconnected) {
     EXPECT_TRUE(wrong(&TcpHello::job));
     EXPECT_TRUE(wrong(&TcpHello::target_job));
     EXPECT_TRUE(wrong(&TcpHello::magic));
-    EXPECT_EQ(pair.low.tcp->counters().strangers, 8u);
+    EXPECT_EQ(pair.low.tcp->counters().rejected, 8u);
     EXPECT_EQ(pair.low.send("still there"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty(); }));
 }
@@ -261,7 +261,7 @@ TEST(Tcp, AThousandSilentCallersDoNoHarm) {
         }
     }
     EXPECT_EQ(pair.low.send("still there"), SendResult::done);
-    ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty() && pair.low.tcp->counters().strangers >= 960; }));
+    ASSERT_TRUE(pair.until([&] { return !pair.high.frames.empty() && pair.low.tcp->counters().rejected >= 960; }));
     for (const int fd : callers) close(fd);
 }
 
@@ -304,7 +304,7 @@ TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {
     pair.low.send("nonsense");
     ASSERT_TRUE(pair.until([&] { return pair.high.broken == 1 && (pair.low.broken == 1 || pair.low.ended == 1); }));
     EXPECT_NE(pair.high.failure.find("is malformed"), std::string::npos) << pair.high.failure;
-    EXPECT_EQ(pair.high.send("x"), SendResult::gone);
+    EXPECT_EQ(pair.high.send("x"), SendResult::closed);
 }
 
 TEST(Tcp, ClosingDeliversFramesSentBefore) {
@@ -314,7 +314,7 @@ TEST(Tcp, ClosingDeliversFramesSentBefore) {
     size_t sent = 0;
     while (pair.low.send(frame) == SendResult::done) ++sent;
     pair.low.tcp->finish(*pair.low.connection);
-    EXPECT_EQ(pair.low.send("x"), SendResult::gone);
+    EXPECT_EQ(pair.low.send("x"), SendResult::closed);
     EXPECT_EQ(pair.high.send("answer"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.ended == 1; }));
     EXPECT_EQ(pair.high.frames.size(), sent);

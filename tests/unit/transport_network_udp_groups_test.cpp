@@ -62,9 +62,9 @@ class Host {
     void poll() {
         const int count = ports->poll();
         for (int i = 0; i < count; ++i) {
-            const verbs::Came& one = ports->came(i);
-            others += !groups->take_from_port(one.event.data, one.event.bytes);
-            ports->give_back(one);
+            const verbs::Came& one = ports->datagram(i);
+            others += !groups->handle_from_port(one.event.data, one.event.bytes);
+            ports->return_buffer(one);
         }
         groups->poll(now_ns());
     }

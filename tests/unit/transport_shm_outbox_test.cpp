@@ -117,7 +117,7 @@ class Orders final : public test::Exploration<World> {
             const uint32_t start = rotation.find(words_of(n), kArea);
             if (start == ModelRotation::kNone) return;
             for (uint32_t i = 0; i < words_of(n); ++i) next.memory.area[start + i].store(n + 1);
-            rotation.keep(start, words_of(n), {{r}, next.written[r] + 1}, &readers_[r]);
+            rotation.hold(start, words_of(n), {{r}, next.written[r] + 1}, &readers_[r]);
             queue.lines[next.written[r] % kLines].store(static_cast<uint64_t>(start) << 32 | n);
             queue.written.store(next.written[r] + 1);
             wrote = true;
@@ -347,14 +347,14 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     }
     EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096);
     ASSERT_TRUE(lines.send(1, number++, 10000));
-    lines.outbox.rest();
+    lines.outbox.release_idle();
     EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096) << "it was used a moment ago";
     lines.rings[0].reader.retire();
-    lines.outbox.rest();
+    lines.outbox.release_idle();
     EXPECT_LE(resident_pages(lines.memory), 4u);
     lines.expect(1);  // expects that this reader's unread part has stayed
     lines.rings[1].reader.retire();
-    lines.outbox.give_back();
+    lines.outbox.release_unused();
     EXPECT_EQ(resident_pages(lines.memory), 0u);
     for (int i = 0; i < 400; ++i) {
         ASSERT_TRUE(lines.send(0, number++, 8192));

@@ -20,40 +20,40 @@ TEST(OutStream, SendsEveryByteOnceInOrder) {
     OutStream stream(of_bytes(1000));
     EXPECT_TRUE(stream.has_work());
     EXPECT_EQ(stream.waiting_bytes(), 1000u);
-    EXPECT_EQ(stream.take(1, 300), (StreamRange{0, 300}));
-    EXPECT_EQ(stream.take(2, 300), (StreamRange{300, 600}));
-    EXPECT_EQ(stream.take(kReliablePath, 1000), (StreamRange{600, 1000}));
+    EXPECT_EQ(stream.extract(1, 300), (StreamRange{0, 300}));
+    EXPECT_EQ(stream.extract(2, 300), (StreamRange{300, 600}));
+    EXPECT_EQ(stream.extract(kReliablePath, 1000), (StreamRange{600, 1000}));
     EXPECT_FALSE(stream.has_work());
-    EXPECT_TRUE(stream.take(1, 10).empty());
+    EXPECT_TRUE(stream.extract(1, 10).empty());
 }
 
 TEST(OutStream, BytesOfALostPathAreSentAgain) {
     OutStream stream(of_bytes(1000));
-    stream.take(1, 300);
-    stream.take(2, 300);
+    stream.extract(1, 300);
+    stream.extract(2, 300);
     EXPECT_TRUE(stream.lose(1));
     EXPECT_FALSE(stream.lose(1));
     EXPECT_EQ(stream.waiting_bytes(), 700u);
-    EXPECT_EQ(stream.take(2, 200), (StreamRange{0, 200}));
-    EXPECT_EQ(stream.take(2, 200), (StreamRange{200, 300}));
-    EXPECT_EQ(stream.take(2, 2000), (StreamRange{600, 1000}));
+    EXPECT_EQ(stream.extract(2, 200), (StreamRange{0, 200}));
+    EXPECT_EQ(stream.extract(2, 200), (StreamRange{200, 300}));
+    EXPECT_EQ(stream.extract(2, 2000), (StreamRange{600, 1000}));
     EXPECT_TRUE(stream.lose(2));
     EXPECT_EQ(stream.waiting_bytes(), 1000u);
 }
 
 TEST(OutStream, AReliablePathLosesNothing) {
     OutStream stream(of_bytes(100));
-    stream.take(kReliablePath, 60);
-    stream.take(3, 40);
+    stream.extract(kReliablePath, 60);
+    stream.extract(3, 40);
     stream.lose_all();
     EXPECT_EQ(stream.waiting_bytes(), 40u);
-    EXPECT_EQ(stream.take(kReliablePath, 100), (StreamRange{60, 100}));
+    EXPECT_EQ(stream.extract(kReliablePath, 100), (StreamRange{60, 100}));
 }
 
 TEST(OutStream, ConfirmedBytesAreNotSentAgain) {
     OutStream stream(of_bytes(100));
-    stream.take(1, 50);
-    stream.take(2, 50);
+    stream.extract(1, 50);
+    stream.extract(2, 50);
     stream.lose(2);
     stream.confirm(70);
     EXPECT_EQ(stream.waiting_bytes(), 30u);
@@ -101,7 +101,7 @@ TEST(Streams, FailoverAmongDyingPathsDeliversEverything) {
             const auto dice = random() % 100;
             if (dice < 45) {
                 const PathId path = alive[random() % alive.size()];
-                const StreamRange range = stream.take(path, random() % 400 + 1);
+                const StreamRange range = stream.extract(path, random() % 400 + 1);
                 if (!range.empty()) flight.push_back({range, path});
                 sent += range.bytes();
             } else if (dice < 95 && !flight.empty()) {

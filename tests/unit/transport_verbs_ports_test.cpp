@@ -225,16 +225,16 @@ TEST(Ports, ASleeperIsWoken) {
     EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 1);
     EXPECT_EQ(event.data.u64, 7u);
     ASSERT_EQ(here->poll(), 1);
-    const Came& came = here->came(0);
+    const Came& came = here->datagram(0);
     EXPECT_EQ(came.place, 0);
     EXPECT_EQ(came.event.bytes, 8u);
     EXPECT_EQ(std::memcmp(came.event.data, text, 8), 0);
-    here->give_back(came);
+    here->return_buffer(came);
     EXPECT_EQ(fabric.port(0).lent, 0);
     send();
     EXPECT_FALSE(here->arm()) << "a sleeper would not be woken";
     ASSERT_EQ(here->poll(), 1);
-    here->give_back(here->came(0));
+    here->return_buffer(here->datagram(0));
     close(epoll);
 }
 

@@ -60,13 +60,13 @@ class Forest {
         handlers.on_lost = [this](TreeHostId host, const std::string& why) {
             EXPECT_TRUE(lost.emplace(host, why).second);
             EXPECT_TRUE(ready.contains(host));
-            doubtful.erase(host);
+            suspected.erase(host);
         };
-        handlers.on_doubt = [this](TreeHostId host, bool doubt) {
+        handlers.on_suspect = [this](TreeHostId host, bool doubt) {
             EXPECT_TRUE(ready.contains(host));
             EXPECT_FALSE(lost.contains(host));
-            EXPECT_TRUE(doubt ? doubtful.insert(host).second : doubtful.erase(host) == 1) << host << " twice";
-            if (doubt) ever_doubtful.insert(host);
+            EXPECT_TRUE(doubt ? suspected.insert(host).second : suspected.erase(host) == 1) << host << " twice";
+            if (doubt) ever_suspected.insert(host);
         };
         handlers.on_message = [this](const TreeMessage& message) { on_message(kRootHost, message); };
         handlers.on_gathered = [this](std::string_view topic, const std::vector<GatheredPiece>& pieces) {
@@ -128,7 +128,7 @@ class Forest {
     std::unique_ptr<Tree> root;
     std::map<TreeHostId, Node> nodes;
     std::set<TreeHostId> ready, killed, orphaned, told_to_end;
-    std::set<TreeHostId> doubtful, ever_doubtful;  ///< hosts that are doubted now; hosts doubted at any time
+    std::set<TreeHostId> suspected, ever_suspected;  ///< hosts that are doubted now; hosts doubted at any time
     std::map<TreeHostId, std::string> failed, lost;
     std::function<void(TreeHostId at, const TreeMessage&)> on_message = [](TreeHostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =

@@ -61,7 +61,7 @@ class FabricPort final : public Port {
     bool enroll(void*, uint64_t, bool, Memory&) override { return false; }
     void dismiss(Memory&) override {}
     int poll(VerbsEvent* events, int most) override;
-    void give_back(const VerbsEvent& event) override {
+    void return_buffer(const VerbsEvent& event) override {
         --lent;
         delete static_cast<std::vector<uint64_t>*>(event.buffer);
     }
@@ -261,7 +261,7 @@ inline int FabricPort::poll(VerbsEvent* events, int most) {
 inline void FabricPort::close() {
     while (!inbox_.empty()) {
         ++lent;
-        give_back(inbox_.front());
+        return_buffer(inbox_.front());
         inbox_.pop_front();
     }
     ::close(wake_);

@@ -32,7 +32,7 @@ class Listener {
             Told told{event, {}};
             if (event.data) told.text.assign(reinterpret_cast<const char*>(event.data), event.bytes);
             EXPECT_EQ(reinterpret_cast<uintptr_t>(event.data) % 8, 0u);
-            if (event.buffer) port->give_back(event);
+            if (event.buffer) port->return_buffer(event);
             told_.push_back(std::move(told));
         }
     }

@@ -181,7 +181,7 @@ class Port final : public verbs::Port {
         while (count < most && take(out[count])) ++count;
         return count;
     }
-    void give_back(const VerbsEvent& event) override {
+    void return_buffer(const VerbsEvent& event) override {
         std::erase_if(lent_, [&](auto& one) { return one.get() == event.buffer; });
     }
     int wait_fd() const override { return shared->inboxes[slot].event; }

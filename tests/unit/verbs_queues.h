@@ -117,7 +117,7 @@ class FabricPort : public Port {
         }
         return count;
     }
-    void give_back(const VerbsEvent& event) override {
+    void return_buffer(const VerbsEvent& event) override {
         std::erase_if(lent, [&](auto& data) { return reinterpret_cast<std::byte*>(data.data()) == event.data; });
     }
     int wait_fd() const override { return -1; }

@@ -169,13 +169,13 @@ void access(Window& window, rma::AccessOperation what, std::vector<uint64_t>& wo
 
 /// An access that no honest process starts: its first packets are right, and its last ones exceed the region.
 void leave_the_region(Window& window, rma::AccessOperation what, std::vector<uint64_t>& words, int64_t at) {
-    rma::Target& target = window::remote(window, 0).target;
+    rma::Target& target = window::get_or_create_target(window, 0).target;
     rma::Access wrong;
     const auto count = static_cast<int64_t>(words.size());
     const datatype::Datatype& type = datatype::predefined(MPI_UINT64_T);
     (what == rma::AccessOperation::get ? wrong.result : wrong.origin) = {words.data(), count, &type};
     wrong.operation = what;
-    wrong.there = {static_cast<uint64_t>(at) * 8, count, &type};
+    wrong.remote_block = {static_cast<uint64_t>(at) * 8, count, &type};
     wrong.over = [](rma::Access&) {};
     rma::start(wrong, target);
     EXPECT_EQ(window::flush(window, 0), MPI_ERR_RMA_RANGE);

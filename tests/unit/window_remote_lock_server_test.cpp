@@ -28,11 +28,11 @@ class RemoteLockServerTest : public testing::Test {
         RemoteLockServer::Claimant served{};
         return desk.serve(served) ? served.rank : -1;
     }
-    bool exclusive(int rank, uint32_t number) { return desk.ask({rank, number, true}); }
-    bool shared(int rank, uint32_t number) { return desk.ask({rank, number, false}); }
+    bool exclusive(int rank, uint32_t number) { return desk.add_request({rank, number, true}); }
+    bool shared(int rank, uint32_t number) { return desk.add_request({rank, number, false}); }
     bool drop(const std::set<int>& dead) {
-        bool gave_back = false;
-        return desk.drop([&](int rank) { return dead.count(rank) != 0; }, gave_back);
+        bool released = false;
+        return desk.drop([&](int rank) { return dead.count(rank) != 0; }, released);
     }
 };
 
@@ -42,13 +42,13 @@ TEST_F(RemoteLockServerTest, ServesInTheOrderOfRequests) {
     EXPECT_TRUE(shared(7, 1));
     EXPECT_EQ(next(), 5);
     EXPECT_EQ(next(), -1);
-    EXPECT_TRUE(desk.give_back(5, 1));
+    EXPECT_TRUE(desk.release(5, 1));
     EXPECT_EQ(next(), 6);
     EXPECT_EQ(next(), 7);
     EXPECT_FALSE(desk.has_pending());
     EXPECT_FALSE(desk.idle());
-    EXPECT_TRUE(desk.give_back(7, 1));
-    EXPECT_TRUE(desk.give_back(6, 1));
+    EXPECT_TRUE(desk.release(7, 1));
+    EXPECT_TRUE(desk.release(6, 1));
     EXPECT_TRUE(desk.idle());
 }
 
@@ -58,37 +58,37 @@ TEST_F(RemoteLockServerTest, ADuplicateRequestCountsOnce) {
     EXPECT_EQ(next(), 5);
     EXPECT_FALSE(exclusive(5, 1)) << "it has it";
     EXPECT_TRUE(exclusive(6, 1));
-    EXPECT_TRUE(desk.give_back(5, 1));
+    EXPECT_TRUE(desk.release(5, 1));
     EXPECT_FALSE(exclusive(5, 1)) << "it has given it back";
     EXPECT_EQ(next(), 6);
-    EXPECT_FALSE(desk.give_back(5, 1)) << "that it did before, and 6 has it now";
+    EXPECT_FALSE(desk.release(5, 1)) << "that it did before, and 6 has it now";
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
     EXPECT_EQ(next(), -1);
-    EXPECT_TRUE(desk.give_back(6, 1));
+    EXPECT_TRUE(desk.release(6, 1));
     EXPECT_TRUE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
 }
 
 TEST_F(RemoteLockServerTest, AReleaseWithoutALockIsIgnored) {
     EXPECT_TRUE(exclusive(5, 1));
-    EXPECT_FALSE(desk.give_back(5, 1)) << "it waits still";
+    EXPECT_FALSE(desk.release(5, 1)) << "it waits still";
     EXPECT_EQ(next(), 5);
-    EXPECT_FALSE(desk.give_back(6, 1));
-    EXPECT_FALSE(desk.give_back(5, 2)) << "another number";
-    EXPECT_FALSE(desk.give_back(-1, 1));
+    EXPECT_FALSE(desk.release(6, 1));
+    EXPECT_FALSE(desk.release(5, 2)) << "another number";
+    EXPECT_FALSE(desk.release(-1, 1));
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe)) << "5 has it";
 }
 
 TEST_F(RemoteLockServerTest, AnOvertakingRequestWaitsForTheOneBefore) {
     for (const bool first_exclusive : {true, false}) {
         const uint32_t number = first_exclusive ? 1 : 3;
-        EXPECT_TRUE(desk.ask({5, number, first_exclusive}));
+        EXPECT_TRUE(desk.add_request({5, number, first_exclusive}));
         EXPECT_EQ(next(), 5);
         EXPECT_TRUE(exclusive(5, number + 1));
         EXPECT_EQ(next(), -1) << "otherwise one release would count for two";
         EXPECT_FALSE(shared(5, number + 2)) << "a third one at once is a lie";
-        EXPECT_TRUE(desk.give_back(5, number));
+        EXPECT_TRUE(desk.release(5, number));
         EXPECT_EQ(next(), 5);
-        EXPECT_TRUE(desk.give_back(5, number + 1));
+        EXPECT_TRUE(desk.release(5, number + 1));
         EXPECT_TRUE(desk.idle());
     }
 }
@@ -97,10 +97,10 @@ TEST_F(RemoteLockServerTest, SequenceNumbersWrapAround) {
     const uint32_t half = kCounterStart + 0x7fffffffu, last = kCounterStart + 0xfffffffeu;
     EXPECT_TRUE(exclusive(5, half));
     EXPECT_EQ(next(), 5);
-    EXPECT_TRUE(desk.give_back(5, half));
+    EXPECT_TRUE(desk.release(5, half));
     EXPECT_TRUE(exclusive(5, last));
     EXPECT_EQ(next(), 5);
-    EXPECT_TRUE(desk.give_back(5, last));
+    EXPECT_TRUE(desk.release(5, last));
     EXPECT_TRUE(exclusive(5, kCounterStart + 1));
     EXPECT_FALSE(exclusive(5, last));
 }
@@ -142,8 +142,8 @@ TEST_F(RemoteLockServerTest, ArbitraryPacketsNeverCreateTwoHolders) {
             const int rank = static_cast<int>(pick(8));
             const uint32_t number = seed * 64 + pick(64);
             if (pick(2)) {
-                desk.ask({rank, number, pick(2) == 0});
-            } else if (desk.give_back(rank, pick(4) ? held[rank].number : number)) {
+                desk.add_request({rank, number, pick(2) == 0});
+            } else if (desk.release(rank, pick(4) ? held[rank].number : number)) {
                 --holders;
                 writers -= held[rank].exclusive;
                 held[rank] = {};

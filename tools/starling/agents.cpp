@@ -75,7 +75,7 @@ void Agents::watch(const std::string& name) {
     host.name = name;
     // The host's name may come from a job's memory, and is put on a command line.
     if (launch::may_be_host(name)) return start(host);
-    host.name = launch::shown(name);
+    host.name = launch::printable(name);
     host.complaint = "the name has characters that no host name may have";
 }
 

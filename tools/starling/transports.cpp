@@ -163,7 +163,7 @@ TransportReport of(const transport::Traits& traits, const std::string& state) {
                                                                         {transport::kGroups, "groups"}};
     std::string can;
     for (const auto& [bit, word] : kWords)
-        if (traits.can & bit) can += (can.empty() ? "" : ", ") + std::string(word);
+        if (traits.capabilities & bit) can += (can.empty() ? "" : ", ") + std::string(word);
     return {traits.name, fmt::format("{}; {}; packets of up to {} KB, the short ones in about {} us; can: {}", state,
                                      traits.reaches, traits.payload / 1024, traits.latency_ns / 1000.0, can)};
 }

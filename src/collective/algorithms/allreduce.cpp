@@ -51,9 +51,9 @@ Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t cou
 
 Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     load_input(send, receive, count, type);
-    Temporary operand(type, piece_of(count, v.n, 0).count);
+    Temporary operand(type, part_of(count, v.n, 0).count);
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
-    const auto piece = [&](int number) { return piece_of(count, v.n, (number + 2 * v.n) % v.n); };
+    const auto piece = [&](int number) { return part_of(count, v.n, (number + 2 * v.n) % v.n); };
 
     // First go once around the ring to reduce (this rank ends with piece me + 1), then once more to distribute the results.
     for (int step = 0; step < v.n - 1; ++step) {
@@ -72,7 +72,7 @@ Task allreduce_ring(View v, const void* send, void* receive, int64_t count, cons
 
 Task allreduce_linear(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     const void* input = input_of(send, receive);
-    const ElementRange mine = piece_of(count, v.n, v.me);
+    const ElementRange mine = part_of(count, v.n, v.me);
     Temporary room(type, mine.count * v.n);
     const auto operand = [&](int rank) { return element(room.data(), rank * mine.count, type); };
     RequestGroup group(v, v.n, v.n);
@@ -84,7 +84,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
     }
     for (int i = 1; i < v.n; ++i) {
         const int to = (v.me + i) % v.n;
-        const ElementRange piece = piece_of(count, v.n, to);
+        const ElementRange piece = part_of(count, v.n, to);
         group.send(element(input, piece.offset, type), piece.count, type, to);
     }
     datatype::copy(type, mine.count, element(input, mine.offset, type), operand(v.me));
@@ -93,7 +93,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
 
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me - i + v.n) % v.n;
-        const ElementRange piece = piece_of(count, v.n, from);
+        const ElementRange piece = part_of(count, v.n, from);
         group.receive(element(receive, piece.offset, type), piece.count, type, from);
     }
     for (int i = 1; i < v.n; ++i) group.send(operand(v.n - 1), mine.count, type, (v.me + i) % v.n);

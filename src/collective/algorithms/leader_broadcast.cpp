@@ -158,7 +158,7 @@ Task descend(View v, const BroadcastDown& way, std::byte* data, bool receives) {
 
 }  // namespace
 
-Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root) {
+Task leader_broadcast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
     PackedBuffer packed(buffer, count, type);
     const BroadcastDown way(v, root, packed.bytes());
     if (way.is_root()) {

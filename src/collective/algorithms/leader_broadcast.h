@@ -20,6 +20,6 @@ namespace starling::collective {
 /// the member leaves receives behind that discard it (Exchange::throw_away), and sends its children the error. The death of a parent is an
 /// error, too, although the multicast may still deliver the message: the member refuses it (Cast::refuse), else its sender would keep it
 /// forever. Errors travel as error markers, which complete without a receiver and may stay unread in a communicator that has lost a member.
-Task spread(View v, void* buffer, int64_t count, const Datatype& type, int root);
+Task leader_broadcast(View v, void* buffer, int64_t count, const Datatype& type, int root);
 
 }  // namespace starling::collective

@@ -42,12 +42,12 @@ Task barrier_multicast(View v) {
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);
-    std::byte token{};  // one byte, as spread() requires; its value is never used
-    co_return co_await spread(v, &token, 1, byte_type(), 0);
+    std::byte token{};  // one byte, as leader_broadcast() requires; its value is never used
+    co_return co_await leader_broadcast(v, &token, 1, byte_type(), 0);
 }
 
 Task bcast_multicast(View v, void* buffer, int64_t count, const Datatype& type, int root) {
-    return spread(v, buffer, count, type, root);
+    return leader_broadcast(v, buffer, count, type, root);
 }
 
 Task allreduce_multicast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
@@ -58,7 +58,7 @@ Task allreduce_multicast(View v, const void* send, void* receive, int64_t count,
         const void* input = v.me == 0 ? send : input_of(send, receive);
         v.note(co_await reduce_binomial(v, input, receive, count, type, op, 0));
     }
-    co_return co_await spread(v, receive, count, type, 0);
+    co_return co_await leader_broadcast(v, receive, count, type, 0);
 }
 
 Task allgather_multicast(View v, Blocks blocks) {
@@ -70,7 +70,7 @@ Task allgather_multicast(View v, Blocks blocks) {
         co_await arrivals;
     }
     if (v.me != 0) co_await v.send(blocks.at(v.me), count, type, 0);
-    co_return co_await spread(v, blocks.at(0), count * v.n, type, 0);
+    co_return co_await leader_broadcast(v, blocks.at(0), count * v.n, type, 0);
 }
 
 }  // namespace starling::collective

@@ -22,7 +22,7 @@ using NeighborTraffic = node::NeighborTraffic;
 Task exchange_blocks(View v, NeighborTraffic traffic, ByMessages what, int error) {
     FirstError first;
     first.note(error);
-    const Neighborhood& near = traffic.near;
+    const Neighborhood& near = traffic.neighborhood;
     RequestGroup group(v, what.mine ? static_cast<int>(near.sends.size()) : 0, static_cast<int>(what.from.size()));
     for (size_t i = 0; i < what.from.size(); ++i) {
         const NeighborEdge& from = near.receives[i];
@@ -53,8 +53,8 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
 /// Runs a persistent operation through the stage, then exchanges by messages the blocks that need them.
 Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traffic) {
     if (!stage.places) {
-        auto& found = stage.places.emplace(traffic.near.receives.size());
-        if (const int error = co_await exchange_places(v, traffic.near, found)) co_return error;
+        auto& found = stage.places.emplace(traffic.neighborhood.receives.size());
+        if (const int error = co_await exchange_places(v, traffic.neighborhood, found)) co_return error;
     }
     ByMessages rest;
     const int error = co_await node::neighbors(on, traffic, *stage.places, rest);
@@ -65,8 +65,8 @@ Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traf
 /// Runs a blocking operation through the stage, and returns the task that exchanges the remaining blocks by messages.
 Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const NeighborTraffic& traffic) {
     if (!stage.places) {
-        auto& found = stage.places.emplace(traffic.near.receives.size());
-        if (const int error = run(exchange_places(v, traffic.near, found))) return Task::over(error);
+        auto& found = stage.places.emplace(traffic.neighborhood.receives.size());
+        if (const int error = run(exchange_places(v, traffic.neighborhood, found))) return Task::completed(error);
     }
     ByMessages rest;
     Task done = node::neighbors(on, traffic, *stage.places, rest);
@@ -75,7 +75,7 @@ Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, co
 }
 
 void note(const char* how, const NeighborTraffic& traffic) {
-    const Neighborhood& near = traffic.near;
+    const Neighborhood& near = traffic.neighborhood;
     const bool sends = !near.sends.empty();
     if (!sends && near.receives.empty()) return;
     profile::note_choice(
@@ -83,17 +83,17 @@ void note(const char* how, const NeighborTraffic& traffic) {
 }
 
 Task by_messages(const View& v, const NeighborTraffic& traffic) {
-    const Neighborhood& near = traffic.near;
+    const Neighborhood& near = traffic.neighborhood;
     if (profile::watching) [[unlikely]]
         note("linear", traffic);
-    if (near.sends.empty() && near.receives.empty()) return Task::over(MPI_SUCCESS);
+    if (near.sends.empty() && near.receives.empty()) return Task::completed(MPI_SUCCESS);
     return exchange_blocks(v, traffic, {true, std::vector<bool>(near.receives.size(), true)}, MPI_SUCCESS);
 }
 
 // Simultaneous operations use messages, so that each proceeds independently. So do graphs in which some members have no neighbors: programs
 // skip the call there (PETSc does), which does no harm with messages.
 Task begin(CommCall& call, const NeighborTraffic& traffic) {
-    if (!call.has_stage_to_itself() || !traffic.near.everyone) {
+    if (!call.has_stage_to_itself() || !traffic.neighborhood.everyone) {
         call.view = View::all(call.exchange);
         return by_messages(call.view, traffic);
     }

@@ -4,7 +4,7 @@ namespace starling::collective {
 
 std::vector<int64_t> equal_offsets(int64_t count, int pieces) {
     std::vector<int64_t> offsets(static_cast<size_t>(pieces) + 1);
-    for (int i = 0; i < pieces; ++i) offsets[static_cast<size_t>(i)] = piece_of(count, pieces, i).offset;
+    for (int i = 0; i < pieces; ++i) offsets[static_cast<size_t>(i)] = part_of(count, pieces, i).offset;
     offsets.back() = count;
     return offsets;
 }

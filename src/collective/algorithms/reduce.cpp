@@ -86,13 +86,13 @@ Task reduce_rabenseifner(View v, const void* send, void* receive, int64_t count,
     if (v.me == root) {
         RequestGroup receives(v, 0, halving.power);
         for (int core = 0; core < halving.power; ++core) {
-            const ElementRange piece = piece_of(count, halving.power, core);
+            const ElementRange piece = part_of(count, halving.power, core);
             if (core != halving.core && piece.count > 0)
                 receives.receive(element(value, piece.offset, type), piece.count, type, halving.rank_of(core));
         }
         co_await receives;
     } else if (halving.core >= 0) {
-        const ElementRange piece = piece_of(count, halving.power, halving.core);
+        const ElementRange piece = part_of(count, halving.power, halving.core);
         if (piece.count > 0) co_await v.send(element(value, piece.offset, type), piece.count, type, root);
     }
     co_return v.error;

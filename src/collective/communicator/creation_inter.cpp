@@ -75,7 +75,8 @@ Task swap_verdicts(LeaderLink link, int error, int& verdict) {
 }
 
 /// Receives the other group's data, which the local leader broadcasts to the members of the local group.
-Task hear_of_others(const View (&steps)[2], int local_leader, int leader_error, LeaderEnvelope& envelope, std::string& bytes) {
+Task broadcast_other_group(const View (&steps)[2], int local_leader, int leader_error, LeaderEnvelope& envelope,
+                           std::string& bytes) {
     View v = steps[0];
     envelope.error = leader_error;
     if (const int error = co_await bcast(v, &envelope, sizeof envelope, byte_type(), local_leader)) co_return error;
@@ -96,8 +97,8 @@ int check_remote(const comm::Group& local, const comm::Group* remote) {
 // Creates an inter-communicator; called by all members of `local`. First the members agree that all arguments are valid: a member with
 // invalid ones may not know the leader, so no rooted step comes before. Then the leader exchanges the groups with the other leader and
 // broadcasts the result. Finally the members agree on whether each created its part, and the leaders on whether both groups did.
-Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
-          Comm*& result, int error_here) {
+Task exchange_groups(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
+                     Comm*& result, int error_here) {
     // A tag for each step. If a member skips a step, its later messages are still distinguished, because that does not depend on their
     // order.
     const View start = View::all(local_exchange);
@@ -114,7 +115,7 @@ Task meet(Exchange& local_exchange, comm::Group& local, int local_leader, Leader
     }
     int leader_error = MPI_SUCCESS;
     if (leads) leader_error = co_await talk_to_leader(link, local, MPI_SUCCESS, envelope, bytes);
-    int error = co_await hear_of_others(hear, local_leader, leader_error, envelope, bytes);
+    int error = co_await broadcast_other_group(hear, local_leader, leader_error, envelope, bytes);
     comm::Group* const remote = error ? nullptr : comm::decode_group(bytes);
     if (!error) error = check_remote(local, remote);
     const std::function<Comm*()> make = [&] {
@@ -199,7 +200,8 @@ comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
 }  // namespace
 
 Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& result, int error_here) {
-    co_return co_await meet(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result, error_here);
+    co_return co_await exchange_groups(exchange_of(local), local.local_group(), local_leader, link, local.errhandler, result,
+                                       error_here);
 }
 
 Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result, int error_here) {
@@ -235,7 +237,7 @@ Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLe
         link.tag = kLeaderTag;
         leaders->release();
     }
-    co_return co_await meet(exchange, local, local_leader, link, handler, result, error_here);
+    co_return co_await exchange_groups(exchange, local, local_leader, link, handler, result, error_here);
 }
 
 }  // namespace starling::collective

@@ -102,7 +102,7 @@ inline const void* input_of(const void* send, const void* receive) { return send
 struct ElementRange {
     int64_t offset, count;
 };
-inline ElementRange piece_of(int64_t total, int pieces, int index) {
+inline ElementRange part_of(int64_t total, int pieces, int index) {
     const int64_t each = total / pieces, rest = total % pieces;
     return {index * each + (index < rest ? index : rest), each + (index < rest ? 1 : 0)};
 }

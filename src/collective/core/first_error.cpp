@@ -27,7 +27,7 @@ STARLING_STATE uint32_t next_number = kCounterStart;
 
 }  // namespace
 
-void FirstError::keep(int error) {
+void FirstError::record(int error) {
     error_ = error;
     number_ = next_number++;
     if (!sentences) sentences = new (std::nothrow) Sentences;
@@ -39,7 +39,7 @@ void FirstError::keep(int error) {
     std::snprintf(place.text, sizeof place.text, "%.*s", static_cast<int>(text.size()), text.data());
 }
 
-void FirstError::tell() const {
+void FirstError::restore_text() const {
     clear_failure();
     if (!sentences) return;
     const auto& place = sentences->at[number_ % kSentences];

@@ -14,12 +14,12 @@ class FirstError {
     /// Stores an error, if it is the first one, with this thread's failure text.
     void note(int error) {
         if (error != MPI_SUCCESS && error_ == MPI_SUCCESS) [[unlikely]]
-            keep(error);
+            record(error);
     }
     /// Returns the error class and restores its text as this thread's failure text (none if it had none).
     operator int() const {
         if (error_ != MPI_SUCCESS) [[unlikely]]
-            tell();
+            restore_text();
         return error_;
     }
     /// Returns whether the first error is of class `error` (MPI_SUCCESS: whether there was none). Unlike the conversion to int, it leaves
@@ -27,8 +27,8 @@ class FirstError {
     friend bool operator==(const FirstError& first, int error) { return first.error_ == error; }
 
   private:
-    [[gnu::cold]] void keep(int error);
-    [[gnu::cold]] void tell() const;
+    [[gnu::cold]] void record(int error);
+    [[gnu::cold]] void restore_text() const;
 
     int error_ = MPI_SUCCESS;
     uint32_t number_ = 0;  ///< number of the error's stored text; only valid if there is an error

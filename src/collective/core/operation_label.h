@@ -21,6 +21,6 @@ struct OperationLabel {
 };
 
 /// Reports a wait in this operation: its number, and the messages or members for which it waits.
-void tell(const OperationLabel& label, progress::WaitReporter& teller);
+void report_wait(const OperationLabel& label, progress::WaitReporter& teller);
 
 }  // namespace starling::collective

@@ -29,7 +29,7 @@ class [[nodiscard]] Task {
             if (promise.request) {
                 promise.request->outcome.error = promise.result;
                 if (promise.result != MPI_SUCCESS) [[unlikely]]
-                    progress::keep_failure(*promise.request);
+                    progress::save_failure(*promise.request);
                 promise.request->complete();
             }
             return std::noop_coroutine();
@@ -58,7 +58,7 @@ class [[nodiscard]] Task {
 
     Task() = default;
     /// Returns a completed task with that result.
-    static Task over(int error) {
+    static Task completed(int error) {
         Task task;
         task.result_ = error;
         return task;

@@ -9,7 +9,7 @@ namespace starling::collective {
 
 void View::start_failed(message::SendRequest& request, uint64_t expected, int to) {
     using message::ErrorMarker;
-    const uint64_t bytes = ErrorMarker::can_go() ? ErrorMarker::length(expected) : expected == 0 ? 1 : 0;
+    const uint64_t bytes = ErrorMarker::is_sendable() ? ErrorMarker::length(expected) : expected == 0 ? 1 : 0;
     exchange->start_send(request, &ErrorMarker::of(error), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE),
                          participant(to), tag);
 }

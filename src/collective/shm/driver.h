@@ -23,8 +23,8 @@ class NodeDriver {
     Task operator()(Operation operation) const {
         if (mode_ == DriveMode::at_once) {
             if (!owner_.turns().none()) [[unlikely]]
-                owner_.wait_for_turns();
-            return Task::over(node().run(operation));
+                owner_.wait_for_queue();
+            return Task::completed(node().run(operation));
         }
         return awaited(std::move(operation));
     }

@@ -27,8 +27,8 @@ struct Neighbors {
                                                   : BlockArrangement::table;
     uint64_t total = length();
 
-    int out() const { return static_cast<int>(call.near.sends.size()); }
-    int block_to(int edge) const { return call.block_to(call.near.sends[static_cast<size_t>(edge)]); }
+    int out() const { return static_cast<int>(call.neighborhood.sends.size()); }
+    int block_to(int edge) const { return call.block_to(call.neighborhood.sends[static_cast<size_t>(edge)]); }
     uint32_t table_bytes() const {
         return form == BlockArrangement::table ? static_cast<uint32_t>(sizeof(uint32_t)) * static_cast<uint32_t>(out()) : 0;
     }
@@ -41,9 +41,9 @@ struct Neighbors {
         return sum;
     }
 
-    bool mutual() const { return call.near.mutual; }
-    const std::vector<NeighborEdge>& writes_for() const { return call.near.sends; }
-    const std::vector<NeighborEdge>& reads_from() const { return call.near.receives; }
+    bool mutual() const { return call.neighborhood.mutual; }
+    const std::vector<NeighborEdge>& writes_for() const { return call.neighborhood.sends; }
+    const std::vector<NeighborEdge>& reads_from() const { return call.neighborhood.receives; }
     uint32_t kind() const { return static_cast<uint32_t>(kKinds + 1) << 16 | static_cast<uint32_t>(form); }
     /// Returns the size of one block in bytes if all blocks have the same size, otherwise the size of the table of the blocks' ends. 0
     /// without neighbors to send to.

@@ -13,7 +13,7 @@ namespace starling::collective::node {
 
 /// The arguments of a neighborhood collective. References must outlive the operation.
 struct NeighborTraffic {
-    const comm::Neighborhood& near;
+    const comm::Neighborhood& neighborhood;
     Blocks send;
     bool same_for_all;  ///< whether all neighbors get the same block, the first of `send`
     Blocks receive;

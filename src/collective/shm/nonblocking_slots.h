@@ -25,7 +25,7 @@ class LaneStep : public NodeStep<LaneStep<Stage>, LaneLayout> {
     LaneStep(NodeLanes<Stage>& lanes, const Stage& stage, const LaneLayout& layout, uint32_t number)
         : Step(layout, stage.participants(), stage.me(), stage.few(), number), lanes_(lanes) {}
     auto& sync() const { return lanes_.stage().sync(); }
-    bool looks_at_once() const { return lanes_.line_.none(); }
+    bool polls_at_once() const { return lanes_.line_.none(); }
     void read_nothing() {
         if (lanes_.has_finished(Step::sequence_)) sync().store(Step::layout_.done(Step::me_), lanes_.finished());
     }
@@ -88,7 +88,7 @@ class NodeLanes {
         // its writer another transfer.
         QueueTurn in_line;
         if (!operation.put(step)) {
-            in_line.take(line_);
+            in_line.enqueue(line_);
             co_await in_line;
             const auto ready = [&] { return operation.here(step); };
             auto others = stage_.sync().until(ready, operation.waits_for(step), layout_);

@@ -12,22 +12,22 @@ namespace starling::collective {
 
 class OperationQueue;
 
-/// One place in the queue, taken on construction or with take(), and left on destruction. `co_await turn` waits until it is the first. May
+/// One place in the queue, taken on construction or with enqueue(), and left on destruction. `co_await turn` waits until it is the first. May
 /// be moved while no coroutine awaits it.
 class QueueTurn {
   public:
     /// Creates an empty turn, which never waits.
     QueueTurn() = default;
-    explicit QueueTurn(OperationQueue& turns) { take(turns); }
+    explicit QueueTurn(OperationQueue& turns) { enqueue(turns); }
     QueueTurn(QueueTurn&& other) noexcept
         : turns_(std::exchange(other.turns_, nullptr)), hook_(std::exchange(other.hook_, {})) {
         if (turns_) hook_.next->prev = hook_.prev->next = &hook_;
     }
     QueueTurn& operator=(QueueTurn&&) = delete;
-    ~QueueTurn() { give_up(); }
+    ~QueueTurn() { abandon(); }
 
-    void take(OperationQueue& turns);
-    void give_up();
+    void enqueue(OperationQueue& turns);
+    void abandon();
 
     bool await_ready() const;
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
@@ -52,14 +52,14 @@ class OperationQueue {
     List<QueueTurn, &QueueTurn::hook_> places_;
 };
 
-inline void QueueTurn::take(OperationQueue& turns) {
+inline void QueueTurn::enqueue(OperationQueue& turns) {
     turns_ = &turns;
     turns.places_.push_back(this);
 }
 
 inline bool QueueTurn::await_ready() const { return !turns_ || turns_->places_.front() == this; }
 
-inline void QueueTurn::give_up() {
+inline void QueueTurn::abandon() {
     if (!turns_) return;
     auto& places = std::exchange(turns_, nullptr)->places_;
     const bool had_turn = places.front() == this;

@@ -31,7 +31,7 @@ struct NodeWait {
 ///   void read_nothing()    this process has no more data of this operation to read
 ///   void finish()          this process no longer needs this operation's buffers
 ///   void note_meeting()    called at the end of a meeting
-///   bool looks_at_once()   whether to poll right after writing
+///   bool polls_at_once()   whether to poll right after writing
 template <class Derived, class Layout>
 class NodeStep {
   public:
@@ -63,25 +63,25 @@ class NodeStep {
         sync().publish(header.sequence, sequence_);
     }
 
-    bool seen_slot(int i) const { return reached(sync().load(slot(i).sequence), sequence_); }
+    bool slot_written(int i) const { return reached(sync().load(slot(i).sequence), sequence_); }
     /// Advances `next` past the slots that have been written; returns whether all up to `last` have.
-    bool seen_slots(int& next, int last) const {
+    bool slots_written(int& next, int last) const {
         for (; next < last; ++next)
-            if (!seen_slot(next)) return false;
+            if (!slot_written(next)) return false;
         return true;
     }
-    bool seen_root() const { return sync().load(ring().sequence) == sequence_; }
+    bool root_has_written() const { return sync().load(ring().sequence) == sequence_; }
 
-    // A meeting: after put_quietly() each participant calls come(); met() returns whether all have entered. `next` is the state of both,
+    // A meeting: after put_quietly() each participant calls enter(); all_entered() returns whether all have entered. `next` is the state of both,
     // initially 0.
 
     /// Enters a meeting. Returns whether all others have entered already. If arrivals are counted, the last participant calls `work` and
     /// releases the others.
     template <class Work>
-    bool come(int& next, Work work) {
-        return few_ ? come_by_slots(next) : come_by_count(work);
+    bool enter(int& next, Work work) {
+        return few_ ? enter_by_slots(next) : enter_by_count(work);
     }
-    bool met(int& next) const { return few_ ? seen_slots(next, n_) : released(); }
+    bool all_entered(int& next) const { return few_ ? slots_written(next, n_) : released(); }
     /// Comparing for equality suffices, because no later meeting can end before this process has entered it.
     bool released() const { return sync().load(layout_.release(sequence_)) == sequence_; }
     NodeWait waits_for_all(int next) const {
@@ -89,14 +89,14 @@ class NodeStep {
     }
     /// Enters a meeting in which each participant polls the others' slots. Polls right after writing, so that the others' cache lines
     /// travel here while this process's line travels to them.
-    bool come_by_slots(int& next) {
-        const bool all = static_cast<const Derived*>(this)->looks_at_once() && seen_slots(next, n_);
+    bool enter_by_slots(int& next) {
+        const bool all = static_cast<const Derived*>(this)->polls_at_once() && slots_written(next, n_);
         sync().fence();
         sync().wake_all();
         return all;
     }
     template <class Work>
-    bool come_by_count(Work work) {
+    bool enter_by_count(Work work) {
         std::atomic<uint32_t>& arrivals = layout_.arrivals(sequence_);
         if (sync().add(arrivals, 1) + 1 != static_cast<uint32_t>(n_)) return false;
         sync().store(arrivals, 0);

@@ -197,7 +197,7 @@ Task release(const NodeDriver& on) {
     return on(protocol::FromRoot<Nothing>{{}, kind_of(CollectiveKind::barrier), 0, on.node().me() != 0});
 }
 
-Task give_up(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, EngineStage::kFailed, root, false}); }
+Task abandon(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, EngineStage::kFailed, root, false}); }
 
 Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
 

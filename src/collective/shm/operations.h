@@ -24,7 +24,7 @@ Task barrier(const NodeDriver& on);
 Task arrive(const NodeDriver& on);
 Task release(const NodeDriver& on);
 /// Replaces bcast() or release() at a root that failed: the other participants return an error.
-Task give_up(const NodeDriver& on, int root);
+Task abandon(const NodeDriver& on, int root);
 /// Counts an operation of other participants in which this one takes no part.
 Task skip(const NodeDriver& on);
 /// Returns whether a broadcast of that size is one operation on the stage, and not several. Then participants that do not know its size can

@@ -7,10 +7,10 @@
 
 namespace starling::collective {
 
-bool is_gone(const link::Process& process) {
+bool has_terminated(const link::Process& process) {
     if (process.job->dead()) return true;
     if (!process.job->segment().header().recovers) return false;
-    const link::Peer* peer = process.job->peer_if_met(process.rank);
+    const link::Peer* peer = process.job->find_peer(process.rank);
     return peer && peer->dead;
 }
 
@@ -26,18 +26,18 @@ NodeLender::~NodeLender() {
     if (leads_) retire_area(offset_, static_cast<int>(participants_.size()), use_);
 }
 
-std::byte* NodeLender::lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
+std::byte* NodeLender::allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
     pass(number, finished);
     uint32_t offset = 0;
-    std::byte* room = link::shared_memory().lending().lend(*this, bytes, number, offset);
+    std::byte* room = link::shared_memory().lending().allocate(*this, bytes, number, offset);
     place = room ? offset + 1 : NodeLayout::kNowhere;
     return room;
 }
 
-void NodeLender::look() {
+void NodeLender::update_back() {
     uint64_t least = ~uint64_t{0};
     for (size_t i = 0; i < participants_.size(); ++i)
-        if (!is_gone(participants_[i])) least = std::min(least, whole(layout_.done(static_cast<int>(i)).load()));
+        if (!has_terminated(participants_[i])) least = std::min(least, whole(layout_.done(static_cast<int>(i)).load()));
     set_back(least);
 }
 

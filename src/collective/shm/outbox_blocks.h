@@ -27,8 +27,8 @@ class NodeLender final : public link::Borrowers {
     }
     /// Allocates a buffer for operation `number`, when all have finished operation `finished`. Sets `place` for the header; null if there
     /// is no space.
-    std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place);
-    void look() override;
+    std::byte* allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place);
+    void update_back() override;
 
   private:
     /// Extends a 32-bit operation number to the 64-bit number that is nearest to the last known one.
@@ -46,6 +46,6 @@ class NodeLender final : public link::Borrowers {
 };
 
 /// Returns whether a participant is known never to read or write again.
-bool is_gone(const link::Process& process);
+bool has_terminated(const link::Process& process);
 
 }  // namespace starling::collective

@@ -206,7 +206,7 @@ struct ExchangedPieces {
 
 Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op) {
-    if (count == 0 || type.size == 0) return Task::over(MPI_SUCCESS);
+    if (count == 0 || type.size == 0) return Task::completed(MPI_SUCCESS);
     return on(protocol::ToAll<Reduction, true>{Reduction(summands, input, mine, count, type, op, on.node()), kind});
 }
 
@@ -234,7 +234,7 @@ Task alltoall_wide(const NodeDriver& on, const Blocks& send, const Blocks& recei
     if (pieces.moves && !pieces.in_pieces)
         if (const int error =
                 datatype::copy(send.type(me), send.count(me), send.at(me), receive.type(me), receive.count(me), receive.at(me)))
-            return Task::over(error);
+            return Task::completed(error);
     return on(protocol::ToAll<ExchangedPieces, true>{pieces, kind_of(CollectiveKind::alltoall)});
 }
 

@@ -41,9 +41,9 @@ struct Barrier {
             stage.put_quietly(stage.own_slot(), 0, 0);
             stage.read_nothing();
         }
-        return stage.come(next_slot, [] {});
+        return stage.enter(next_slot, [] {});
     }
-    bool here(auto& stage) { return stage.met(next_slot); }
+    bool here(auto& stage) { return stage.all_entered(next_slot); }
     NodeWait waits_for(auto& stage) const { return stage.waits_for_all(next_slot); }
     int take(auto& stage) const {
         if (!stage.few()) stage.finish();
@@ -80,7 +80,7 @@ struct FromRoot {
         if (!more()) stage.sync().wake_all();
         return true;
     }
-    bool here(auto& stage) const { return stage.seen_root(); }
+    bool here(auto& stage) const { return stage.root_has_written(); }
     NodeWait waits_for(auto& stage) const { return {NodeWait::Who::root, stage.sequence(), root}; }
     int take(auto& stage) {
         int error = MPI_SUCCESS;
@@ -130,7 +130,7 @@ struct ToRoot {
         }
         return !is_root;
     }
-    bool here(auto& stage) { return stage.seen_slots(next_slot, last); }
+    bool here(auto& stage) { return stage.slots_written(next_slot, last); }
     NodeWait waits_for(auto& stage) const { return {NodeWait::Who::writers, stage.sequence(), next_slot, last}; }
     int take(auto& stage) {
         int error = MPI_SUCCESS;
@@ -166,9 +166,9 @@ struct ToAll {
         data.write(stage.sync(), room);
         stage.put_quietly(stage.own_slot(), kind, data.bytes(stage.me()));
         next_slot = 0;
-        return stage.come(next_slot, [] {});
+        return stage.enter(next_slot, [] {});
     }
-    bool here(auto& stage) { return stage.met(next_slot); }
+    bool here(auto& stage) { return stage.all_entered(next_slot); }
     NodeWait waits_for(auto& stage) const { return stage.waits_for_all(next_slot); }
     int take(auto& stage) {
         int error = stage.check_slots(0, stage.participants(), kind, [this](int i) { return data.bytes(i); });
@@ -204,7 +204,7 @@ struct CombineProtocol {
         const uint32_t bytes = data.bytes();
         data.write(stage.sync(), NodeLayout::payload(header, bytes));
         stage.put_quietly(header, kind, bytes);
-        return stage.come_by_count([&] {
+        return stage.enter_by_count([&] {
             NodeLayout::StageHeader& result = stage.ring();
             int error = stage.check_slots(0, stage.participants(), kind, [bytes](int) { return bytes; });
             if (error == MPI_SUCCESS)
@@ -254,7 +254,7 @@ struct ToSome {
             const comm::NeighborEdge& next = from[static_cast<size_t>(next_source)];
             if (!data.looks_for(stage, next))
                 met_all = false;
-            else if (!stage.seen_slot(next.rank))
+            else if (!stage.slot_written(next.rank))
                 return false;
         }
         return true;

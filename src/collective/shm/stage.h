@@ -54,9 +54,9 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         : StageStep(NodeLayout(base, n), n, me, n <= few, first),
           sync_(std::move(sync)),
           finished_by_all_(first),
-          met_readers_at_(first),
+          noted_readers_at_(first),
           lanes_(*this, base, first) {
-        tell();
+        publish_sequence();
     }
     NodeStage(const NodeStage&) = delete;
 
@@ -138,7 +138,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     /// Returns a buffer for `bytes` of data, and sets the header's place. Returns null if all participants must first finish the operation
     /// before the last one.
     std::byte* own_room(NodeLayout::StageHeader& header, uint32_t bytes) {
-        if (std::byte* room = sync_.lend(bytes, number(), finished_by_all_, header.place)) return room;
+        if (std::byte* room = sync_.allocate(bytes, number(), finished_by_all_, header.place)) return room;
         header.place = NodeLayout::kNowhere;
         return is_free(kRoomTurns) ? layout_.wide(me_, sequence_) : nullptr;
     }
@@ -146,7 +146,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         return header.place == NodeLayout::kNowhere ? layout_.wide(i, sequence_) : sync_.lent(i, header.place);
     }
 
-    static constexpr bool looks_at_once() { return true; }
+    static constexpr bool polls_at_once() { return true; }
     void read_nothing() { sync_.store(layout_.done(me_), sequence_); }
     void finish() {
         sync_.publish(layout_.done(me_), sequence_);
@@ -158,12 +158,12 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
 
     /// Records that this process has waited for all readers of its slot. Called at the end of an operation.
     void note_readers() {
-        met_readers_ = met_readers_at_ + 1 == sequence_ ? met_readers_ + 1 : 1;
-        met_readers_at_ = sequence_;
+        noted_readers_ = noted_readers_at_ + 1 == sequence_ ? noted_readers_ + 1 : 1;
+        noted_readers_at_ = sequence_;
     }
     /// Returns whether the slot to be written is free, because the last two operations had the same readers. A reader that entered the last
     /// one had finished the one before it.
-    bool readers_are_through() const { return met_readers_ >= 2 && met_readers_at_ + 1 == sequence_; }
+    bool readers_are_through() const { return noted_readers_ >= 2 && noted_readers_at_ + 1 == sequence_; }
 
   private:
     /// A distance of numbers that exceeds any between two participants.
@@ -181,10 +181,10 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         if (sequence_ == 0) ++wraps_;
         all_done(sequence_ - 1);
         for (const uint32_t use : {0u, 1u}) renew(layout_.slot(me_, use), sync_, sequence_, finished_by_all_);
-        met_readers_ = 0;
-        tell();
+        noted_readers_ = 0;
+        publish_sequence();
     }
-    void tell() {
+    void publish_sequence() {
         if constexpr (requires { sync_.pass(number(), finished_by_all_); }) sync_.pass(number(), finished_by_all_);
     }
     uint64_t number() const { return uint64_t{wraps_} << 32 | sequence_; }
@@ -209,8 +209,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     bool broken_ = false;
     uint32_t wraps_ = 0;
     uint32_t finished_by_all_;
-    uint32_t met_readers_ = 0;  ///< number of consecutive operations that ended with note_readers()
-    uint32_t met_readers_at_;   ///< number of the last operation that ended with note_readers()
+    uint32_t noted_readers_ = 0;  ///< number of consecutive operations that ended with note_readers()
+    uint32_t noted_readers_at_;   ///< number of the last operation that ended with note_readers()
     NodeLanes<NodeStage> lanes_;
 };
 

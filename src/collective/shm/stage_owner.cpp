@@ -53,17 +53,17 @@ std::byte* EngineSync::area_at(int64_t offset) const {
 
 void EngineSync::use_area(std::byte* area, int64_t offset, AreaUse use) {
     const int n = participants();
-    tells.area = area;
+    reports.area = area;
     lends_ = n <= kMostLend && use != AreaUse::meetings;
     lender = std::make_unique<NodeLender>(NodeLayout(area, n), participants_, offset, use, me_ == 0);
 }
 
-bool EngineSync::look_for_gone() const {
+bool EngineSync::find_ended() const {
     for (const link::Job* job : other_jobs_)
         if (job->dead()) return true;
     for (const link::Process& process : mortals_)
-        if (const link::Peer* peer = process.job->peer_if_met(process.rank); peer && peer->dead) return true;
-    return watches_elsewhere_ && message::failed_member(*tells.channel) >= 0;
+        if (const link::Peer* peer = process.job->find_peer(process.rank); peer && peer->dead) return true;
+    return watches_elsewhere_ && message::failed_member(*reports.channel) >= 0;
 }
 
 struct EngineSync::LongWait {
@@ -73,11 +73,11 @@ struct EngineSync::LongWait {
     const NodeWait& what;
     bool here = false;
 
-    bool operator()() { return (here = condition(argument)) || sync.someone_gone(); }
+    bool operator()() { return (here = condition(argument)) || sync.has_member_ended(); }
 };
 
 template <class Layout>
-void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const {
+void EngineSync::report_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const {
     const auto n = static_cast<int>(participants_.size());
     const auto missing = [&](int i) {
         if (i == me_ || i >= n) return;
@@ -85,7 +85,7 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
         member.kind = WaitReportPage::OperationKind::member;
         member.flags = WaitReportPage::kOfCollective;
         member.rank = i;
-        member.context = tells.channel->context();
+        member.context = reports.channel->context();
         member.peer = participants_[static_cast<size_t>(i)].rank;
         member.peer_job = participants_[static_cast<size_t>(i)].job->address().id;
         teller.waits_for(member, nullptr);
@@ -100,17 +100,18 @@ void EngineSync::tell_missing(const NodeWait& what, const Layout& layout, progre
         if (!EngineStage::reached(there, what.sequence)) missing(who);
     }
 }
-template void EngineSync::tell_missing(const NodeWait&, const NodeLayout&, progress::WaitReporter&) const;
-template void EngineSync::tell_missing(const NodeWait&, const LaneLayout&, progress::WaitReporter&) const;
+template void EngineSync::report_missing(const NodeWait&, const NodeLayout&, progress::WaitReporter&) const;
+template void EngineSync::report_missing(const NodeWait&, const LaneLayout&, progress::WaitReporter&) const;
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     LongWait ready{*this, condition, argument, what};
     const progress::WaitSite site{
         nullptr, progress::Expected::soon, [](const void* a, progress::WaitReporter& teller) {
             const auto& waiting = *static_cast<const LongWait*>(a);
-            waiting.sync.tell_call(teller);
-            waiting.sync.tell_missing(
-                waiting.what, NodeLayout(waiting.sync.tells.area, static_cast<int>(waiting.sync.participants_.size())), teller);
+            waiting.sync.report_call(teller);
+            waiting.sync.report_missing(
+                waiting.what, NodeLayout(waiting.sync.reports.area, static_cast<int>(waiting.sync.participants_.size())),
+                teller);
         }};
     for (int i = 0; i < progress::kCrowdedYields && progress::core_is_crowded(); ++i) {
         if (!progress::yield_core()) break;
@@ -131,7 +132,7 @@ struct StageReach {
 };
 
 /// Broadcasts the area's offset and exchanges whether all members can access it. Errors are recorded in `reach`.
-Task ask_all(View v, StageReach& reach) {
+Task query_all(View v, StageReach& reach) {
     v.note(co_await bcast_binomial(v, &reach.offset, 1, datatype::predefined(MPI_INT64_T), 0));
     if (v.error != MPI_SUCCESS || reach.offset < 0) reach.mine = 0;
     int least = reach.mine;
@@ -169,17 +170,17 @@ NodeOwner::~NodeOwner() {
     link::shared_memory().lending().end_loans(std::move(node_->sync().lender));
 }
 
-void NodeOwner::wait_for_turns() {
+void NodeOwner::wait_for_queue() {
     const progress::WaitSite site{nullptr, progress::Expected::soon, [](const void* a, progress::WaitReporter& teller) {
                                       const EngineSync& sync = static_cast<const NodeOwner*>(a)->node_->sync();
-                                      sync.tell_call(teller);
-                                      sync.tell_awaited(teller);
+                                      sync.report_call(teller);
+                                      sync.report_awaited(teller);
                                   }};
     progress::wait_until([](void* a) { return static_cast<NodeOwner*>(a)->turns_.none(); }, this, site);
 }
 
 Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
-    if (tried_) return Task::over(MPI_SUCCESS);
+    if (tried_) return Task::completed(MPI_SUCCESS);
     tried_ = true;
     std::vector<int> members;
     int me = exchange.rank;
@@ -190,13 +191,13 @@ Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
         members.resize(static_cast<size_t>(exchange.size));
         std::iota(members.begin(), members.end(), 0);
     } else {
-        return Task::over(MPI_SUCCESS);
+        return Task::completed(MPI_SUCCESS);
     }
     // All members draw the tag, though on some hosts there may be nothing to agree on.
     const View all = View::all(exchange);
     exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
-    if (n == 1 || n > NodeLayout::kMost) return Task::over(MPI_SUCCESS);
+    if (n == 1 || n > NodeLayout::kMost) return Task::completed(MPI_SUCCESS);
     return make_of(comm, exchange, std::move(members), me, all);
 }
 
@@ -213,7 +214,7 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
     if (!is_world) {
         reach.offset = leads ? allocate_area(n, use) : 0;
         const int64_t allocated = reach.offset;
-        co_await ask_all(all.of(members, me), reach);
+        co_await query_all(all.of(members, me), reach);
         const link::Process leader = roster.at(members[0]);
         const link::SegmentRegion region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
@@ -233,11 +234,11 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
 
 void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first) {
     const int n = sync.participants(), me = sync.me();
-    sync.tells.channel = &comm.collective;
-    sync.tells.exchange = &exchange;
+    sync.reports.channel = &comm.collective;
+    sync.reports.exchange = &exchange;
     is_part_ = n < exchange.size;
     if (is_part_) sync.watch_elsewhere();
-    std::byte* const area = sync.tells.area;
+    std::byte* const area = sync.reports.area;
     node_ = std::make_unique<EngineStage>(area, n, me, std::move(sync), first);
 }
 
@@ -246,14 +247,14 @@ int64_t NodeOwner::allocate_next() const {
     return first && first->me() == 0 ? allocate_area(first->participants(), AreaUse::meetings) : kNoArea;
 }
 
-void NodeOwner::meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset) {
+void NodeOwner::create_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset) {
     tried_ = true;
     EngineSync sync = first.node_->sync().same();
     sync.use_area(sync.area_at(offset), offset, AreaUse::meetings);
     start(std::move(sync), comm, exchange, kCounterStart);
 }
 
-void NodeOwner::give_up_next(int64_t offset) const {
+void NodeOwner::abandon_next(int64_t offset) const {
     const EngineStage& first = *node_;
     NodeLayout(first.sync().area_at(offset), first.participants()).detached().fetch_add(1);
     if (first.me() == 0) retire_area(offset, first.participants(), AreaUse::meetings);

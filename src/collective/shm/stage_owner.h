@@ -40,7 +40,8 @@ class EngineSync {
     bool add_participant(const link::Process& process);
 
     CopyPath copies;  ///< copy method for data that all participants read
-    CopyPath::CopyDestination into_room = CopyPath::CopyDestination::again;  ///< kind of the buffer that lend() returned last
+    CopyPath::CopyDestination into_room =
+        CopyPath::CopyDestination::again;  ///< kind of the buffer that allocate() returned last
     std::unique_ptr<NodeLender> lender;
 
     /// The communicator whose operation waits, for wait reports.
@@ -48,15 +49,15 @@ class EngineSync {
         message::MatchContext* channel = nullptr;
         const Exchange* exchange = nullptr;
         std::byte* area = nullptr;
-    } tells;
+    } reports;
     /// Reports the collective call that waits, which is the communicator's last one.
-    void tell_call(progress::WaitReporter& teller) const {
-        teller.in_collective(tells.channel->context(), tells.exchange->calls());
+    void report_call(progress::WaitReporter& teller) const {
+        teller.in_collective(reports.channel->context(), reports.exchange->calls());
     }
     /// Reports the participants for which the current operation waits; with several operations, those of the first.
-    void tell_awaited(progress::WaitReporter& teller) const {
+    void report_awaited(progress::WaitReporter& teller) const {
         if (const AwaitedOperation* first = awaited_->front())
-            std::visit([&](const auto& layout) { tell_missing(first->what, layout, teller); }, first->layout);
+            std::visit([&](const auto& layout) { report_missing(first->what, layout, teller); }, first->layout);
     }
 
     uint32_t load(const std::atomic<uint32_t>& word) const { return word.load(); }
@@ -66,8 +67,8 @@ class EngineSync {
     uint32_t add(std::atomic<uint32_t>& word, uint32_t value) const { return word.fetch_add(value); }
 
     void pass(uint64_t number, uint32_t finished) { lender->pass(number, finished); }
-    std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
-        std::byte* room = lends_ ? lender->lend(bytes, number, finished, place) : nullptr;
+    std::byte* allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
+        std::byte* room = lends_ ? lender->allocate(bytes, number, finished, place) : nullptr;
         into_room = room ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::again;
         return room;
     }
@@ -121,12 +122,12 @@ class EngineSync {
         }
 
       private:
-        bool look() { return (here_ = condition_()) || sync_.someone_gone(); }
+        bool poll_wait() { return (here_ = condition_()) || sync_.has_member_ended(); }
         EngineSync& sync_;
         const Condition& condition_;
         AwaitedOperation awaited_;
         bool here_ = false;
-        progress::FlagWait flag_{{}, [](void* until) { return static_cast<ConditionAwaiter*>(until)->look(); }, this};
+        progress::FlagWait flag_{{}, [](void* until) { return static_cast<ConditionAwaiter*>(until)->poll_wait(); }, this};
     };
     template <class Condition, class Layout>
     ConditionAwaiter<Condition> until(const Condition& condition, const NodeWait& what, const Layout& layout) {
@@ -136,10 +137,10 @@ class EngineSync {
   private:
     struct LongWait;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
-    bool someone_gone() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && look_for_gone(); }
-    bool look_for_gone() const;
+    bool has_member_ended() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && find_ended(); }
+    bool find_ended() const;
     template <class Layout>
-    void tell_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const;
+    void report_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const;
 
     int me_;
     std::unique_ptr<List<AwaitedOperation, &AwaitedOperation::hook>> awaited_;
@@ -171,7 +172,7 @@ class NodeOwner {
     /// The queue of the awaited operations that use the stage.
     OperationQueue& turns() { return turns_; }
     /// Blocks until the queue is empty.
-    void wait_for_turns();
+    void wait_for_queue();
     /// The queue of the calls made before it was known whether there is a stage.
     OperationQueue& callers() { return callers_; }
     /// Returns whether node() is final for a call that is made now; each call asks once. If it is not final, the call joins callers() and
@@ -191,9 +192,9 @@ class NodeOwner {
     int64_t allocate_next() const;
     /// Creates this communicator's stage in the area that allocate_next() of `first` has allocated, for use from its first call on. All
     /// members call this, or none.
-    void meet_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
+    void create_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
     /// Retires the area of allocate_next() without a stage. All members call this.
-    void give_up_next(int64_t offset) const;
+    void abandon_next(int64_t offset) const;
 
     /// For a neighborhood, one entry per source: the index at which that source stores this process's block. Empty until the members have
     /// exchanged them.

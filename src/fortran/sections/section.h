@@ -108,13 +108,13 @@ class StandIns {
     /// Keeps the copies until the operation of a request completes. The request is null if the call has failed.
     void belong_to(const int* request) {
         if (all_) [[unlikely]]
-            hand_over(*request);
+            transfer(*request);
     }
 
   private:
     void* stand_in(const Descriptor& array, bool written);
     void finish();
-    void hand_over(int request);
+    void transfer(int request);
 
     struct All;
     All* all_ = nullptr;

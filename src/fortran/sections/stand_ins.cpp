@@ -83,7 +83,7 @@ void StandIns::finish() {
     delete all_;
 }
 
-void StandIns::hand_over(int request) {
+void StandIns::transfer(int request) {
     const SubstituteBuffer loan{.begin = [](void* all) { static_cast<All*>(all)->begin(); },
                                 .finish = [](void* all) { static_cast<All*>(all)->finish(); },
                                 .release = [](void* all) { delete static_cast<All*>(all); },

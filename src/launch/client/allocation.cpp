@@ -13,14 +13,14 @@ namespace {
 constexpr size_t kMost = 100000;
 constexpr size_t kLongest = 255;  ///< maximum length of a host name
 
-bool take(std::string_view& text, char c) {
+bool consume(std::string_view& text, char c) {
     if (text.empty() || text.front() != c) return false;
     text.remove_prefix(1);
     return true;
 }
 
 // Removes a number from the front of `text`. `digits` is set to its length, because "07" names another host than "7".
-bool take_number(std::string_view& text, uint32_t& value, size_t& digits) {
+bool parse_number(std::string_view& text, uint32_t& value, size_t& digits) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     digits = static_cast<size_t>(end - text.data());
     if (error != std::errc() || digits > 9) return false;
@@ -35,30 +35,30 @@ std::string padded(uint32_t value, size_t digits) {
 }
 
 // Reads ranges such as "1-3,07]", including the bracket.
-bool take_ranges(std::string_view& text, std::vector<std::string>& out) {
+bool parse_ranges(std::string_view& text, std::vector<std::string>& out) {
     do {
         uint32_t first, last;
         size_t digits, unused;
-        if (!take_number(text, first, digits)) return false;
+        if (!parse_number(text, first, digits)) return false;
         last = first;
-        if (take(text, '-') && !take_number(text, last, unused)) return false;
+        if (consume(text, '-') && !parse_number(text, last, unused)) return false;
         if (last < first || last - first >= kMost || out.size() + (last - first) >= kMost) return false;
         for (uint32_t value = first; value <= last; ++value) out.push_back(padded(value, digits));
-    } while (take(text, ','));
-    return take(text, ']');
+    } while (consume(text, ','));
+    return consume(text, ']');
 }
 
 // Reads one name with ranges, up to a comma outside brackets.
-bool take_names(std::string_view& text, std::vector<std::string>& out) {
+bool parse_names(std::string_view& text, std::vector<std::string>& out) {
     std::vector<std::string> names = {""};
     while (!text.empty() && text.front() != ',') {
-        if (!take(text, '[')) {
+        if (!consume(text, '[')) {
             for (std::string& name : names) name.push_back(text.front());
             text.remove_prefix(1);
             continue;
         }
         std::vector<std::string> parts, longer;
-        if (!take_ranges(text, parts) || names.size() * parts.size() > kMost || names[0].size() > kLongest) return false;
+        if (!parse_ranges(text, parts) || names.size() * parts.size() > kMost || names[0].size() > kLongest) return false;
         for (const std::string& name : names)
             for (const std::string& part : parts) longer.push_back(name + part);
         names = std::move(longer);
@@ -77,8 +77,8 @@ const char* variable(const char* name) {
 bool expand_hosts(std::string_view list, std::vector<std::string>& out) {
     out.clear();
     do {
-        if (!take_names(list, out)) return false;
-    } while (take(list, ','));
+        if (!parse_names(list, out)) return false;
+    } while (consume(list, ','));
     return list.empty();
 }
 
@@ -87,13 +87,13 @@ bool expand_counts(std::string_view list, std::vector<uint32_t>& out) {
     do {
         uint32_t count, times = 1;
         size_t unused;
-        if (!take_number(list, count, unused)) return false;
-        if (take(list, '(')) {
-            if (!take(list, 'x') || !take_number(list, times, unused) || !take(list, ')')) return false;
+        if (!parse_number(list, count, unused)) return false;
+        if (consume(list, '(')) {
+            if (!consume(list, 'x') || !parse_number(list, times, unused) || !consume(list, ')')) return false;
         }
         if (times > kMost || out.size() + times > kMost) return false;
         out.insert(out.end(), times, count);
-    } while (take(list, ','));
+    } while (consume(list, ','));
     return list.empty();
 }
 

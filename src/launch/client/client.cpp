@@ -57,13 +57,13 @@ class DaemonClient {
             return outcome_;
         }
         watch_signals();
-        output_.on_reader_gone = [this] {
-            say("standard output has no reader any more; ending the job");
+        output_.on_reader_closed = [this] {
+            print("standard output has no reader any more; ending the job");
             end(128 + SIGPIPE);
         };
         loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
         send(ClientMessage::submit, encode(submission()));
-        look_for_life();
+        check_daemon();
         loop_.run();
         output_.drain();
         if (outcome_.served && outcome_.exit_code == 0) outcome_.exit_code = output_.exit_code();
@@ -119,12 +119,12 @@ class DaemonClient {
     void end_soon(int code) {
         loop_.after(std::chrono::seconds(1), [this, code] {
             if (loop_.stopped() || finished_) return;
-            say("the standing daemons have not ended the job yet; mpiexec does not wait for that");
+            print("the standing daemons have not ended the job yet; mpiexec does not wait for that");
             end(code);
         });
     }
 
-    void say(const std::string& sentence) {
+    void print(const std::string& sentence) {
         if (!options_.quiet) output_.write_lines(2, "mpiexec: " + sentence + "\n", {});
     }
 
@@ -159,19 +159,19 @@ class DaemonClient {
     }
 
     // Detects a daemon that is stopped, or hangs with its host: the connection stays open then. Requests its status while it is silent.
-    void look_for_life() {
+    void check_daemon() {
         const std::chrono::milliseconds limit(config().silence_ms);
         const auto now = EventLoop::Clock::now();
-        if (now - last_look_ > limit / 2) heard_ = now;  // this process itself was suspended
-        last_look_ = now;
+        if (now - last_check_ > limit / 2) last_received_ = now;  // this process itself was suspended
+        last_check_ = now;
         if (finished_ || loop_.stopped()) return;
-        if (now - heard_ > limit) return give_up();
-        if (now - heard_ >= limit / 4 && !std::exchange(asked_, true))
+        if (now - last_received_ > limit) return stop_with_error();
+        if (now - last_received_ >= limit / 4 && !std::exchange(asked_, true))
             send(control::MessageKind::status, encode(control::NameRequest{}));
-        loop_.after(std::max(limit / 4, std::chrono::milliseconds(1)), [this] { look_for_life(); });
+        loop_.after(std::max(limit / 4, std::chrono::milliseconds(1)), [this] { check_daemon(); });
     }
 
-    void give_up() {
+    void stop_with_error() {
         ucred daemon{};
         socklen_t length = sizeof daemon;
         getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
@@ -187,7 +187,7 @@ class DaemonClient {
 
     void lost() {
         if (loop_.stopped() || finished_) return;
-        say("the standing daemon has ended, and the job with it");
+        print("the standing daemon has ended, and the job with it");
         outcome_.served = true;
         end(1);
     }
@@ -210,7 +210,7 @@ class DaemonClient {
         const ssize_t n = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n <= 0) return hung_up();
-        heard_ = EventLoop::Clock::now();
+        last_received_ = EventLoop::Clock::now();
         asked_ = false;
         decoder_.feed({buffer, static_cast<size_t>(n)});
         control::ControlFrame frame;
@@ -284,7 +284,7 @@ class DaemonClient {
     bool socket_gone_ = false;
     std::string unsent_;
     uint32_t events_ = EPOLLIN;
-    EventLoop::Clock::time_point heard_ = EventLoop::Clock::now(), last_look_ = heard_;
+    EventLoop::Clock::time_point last_received_ = EventLoop::Clock::now(), last_check_ = last_received_;
     bool asked_ = false;  ///< a status request is pending
     RepeatedSignal insistence_;
     int signals_ = -1;

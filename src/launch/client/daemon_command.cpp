@@ -29,7 +29,7 @@ constexpr const char* kNoAnswer = "the standing daemons do not answer";
 
 enum class DaemonAnswer { given, hung_up, none };
 
-DaemonAnswer ask(int fd, MessageKind kind, control::NameReply& reply) {
+DaemonAnswer forward_request(int fd, MessageKind kind, control::NameReply& reply) {
     const timeval patience{kPatienceSeconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (!control::send_all(fd, control::encode_frame(kind, encode(control::NameRequest{}))))
@@ -58,7 +58,7 @@ int start_names(int running) {
     std::string problem;
     control::NameReply reply;
     if (running >= 0) {
-        const DaemonAnswer answer = ask(running, MessageKind::persist, reply);
+        const DaemonAnswer answer = forward_request(running, MessageKind::persist, reply);
         if (answer == DaemonAnswer::none) return complain("the running daemon does not answer");
         if (answer == DaemonAnswer::given) std::puts("the daemon was running and now stays until stopped");
         if (answer == DaemonAnswer::given) return 0;
@@ -135,11 +135,11 @@ int start_standing(const StartOptions& options) {
 }
 
 // Sends a request to the standing daemons. Returns false if none run, or they were about to end.
-bool ask_standing(MessageKind kind, std::string& text) {
+bool query_standing(MessageKind kind, std::string& text) {
     const int fd = control::connect_at({universe_socket_name()});
     if (fd < 0) return false;
     control::NameReply reply;
-    const DaemonAnswer answer = ask(fd, kind, reply);
+    const DaemonAnswer answer = forward_request(fd, kind, reply);
     ucred daemon{};
     socklen_t length = sizeof daemon;
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
@@ -179,7 +179,7 @@ int daemon_command(const std::vector<std::string>& arguments) {
     }
     std::string standing;
     const MessageKind question = verb == "stop" ? MessageKind::stop : MessageKind::status;
-    const bool stands = verb != "start" && ask_standing(question, standing);
+    const bool stands = verb != "start" && query_standing(question, standing);
     if (stands && standing.starts_with(kNoAnswer)) return complain(standing);
     if (stands) std::fputs(verb == "stop" ? "the standing daemons have ended\n" : standing.c_str(), stdout);
 
@@ -197,7 +197,7 @@ int daemon_command(const std::vector<std::string>& arguments) {
         return verb == "status" ? 3 : 0;
     }
     control::NameReply reply;
-    const DaemonAnswer answer = ask(fd, question, reply);
+    const DaemonAnswer answer = forward_request(fd, question, reply);
     close(fd);
     if (answer == DaemonAnswer::none) return complain("the daemon does not answer");
     if (answer == DaemonAnswer::hung_up) reply.text = "no daemon runs; the last one has just ended\n";

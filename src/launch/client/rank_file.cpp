@@ -19,18 +19,18 @@ bool is_slot(std::string_view text) {
 
 /// Reads rank and host from a line that is not empty. "rank 3 = host" may have blanks around '='.
 bool read_line(std::string_view line, uint32_t& rank, std::string& host) {
-    if (take_word(line) != "rank") return false;
+    if (parse_word(line) != "rank") return false;
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) return false;
     std::string_view number = line.substr(0, equals);
     line.remove_prefix(equals + 1);
-    if (!read_number(take_word(number), rank) || !take_word(number).empty()) return false;
-    host = take_word(line);
+    if (!read_number(parse_word(number), rank) || !parse_word(number).empty()) return false;
+    host = parse_word(line);
     if (!may_be_host(host.starts_with('+') ? host.substr(1) : host)) return false;
-    const std::string_view slot = take_word(line);
+    const std::string_view slot = parse_word(line);
     constexpr std::string_view kSlot = "slot=";
     if (!slot.empty() && !(slot.starts_with(kSlot) && is_slot(slot.substr(kSlot.size())))) return false;
-    return take_word(line).empty();
+    return parse_word(line).empty();
 }
 
 std::string take_line(std::string_view line, std::vector<std::string>& out) {
@@ -40,7 +40,7 @@ std::string take_line(std::string_view line, std::vector<std::string>& out) {
     std::string host;
     if (!read_line(line, rank, host)) {
         line = line.substr(0, line.find_last_not_of(kBlank) + 1);
-        return shown(line) + " is not of the form 'rank 3=host' or 'rank 3=host slot=1'";
+        return printable(line) + " is not of the form 'rank 3=host' or 'rank 3=host slot=1'";
     }
     if (rank >= control::kMaxProcesses) return "there is no rank " + std::to_string(rank) + ": a job has at most a million";
     if (rank >= out.size()) out.resize(rank + 1);

@@ -66,8 +66,8 @@ class Terminal : public LocalClient {
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
         profile_file_.use(loop);
-        launcher_.output().on_reader_gone = [this] {
-            say("standard output has no reader any more; ending the job\n");
+        launcher_.output().on_reader_closed = [this] {
+            print("standard output has no reader any more; ending the job\n");
             universe_.end_jobs(*this, 128 + SIGPIPE);
         };
         if (profile_file_.is_open()) universe_.write_profiles_of(*this);
@@ -97,7 +97,7 @@ class Terminal : public LocalClient {
         return launcher_.run();
     }
 
-    void input_taken() override { reader_.next(); }
+    void input_read() override { reader_.next(); }
     bool write_profile(const std::string& lines) override { return profile_file_.write(lines); }
 
     void finished(int code) override {
@@ -106,7 +106,7 @@ class Terminal : public LocalClient {
 
   private:
     void detail(const std::string& sentence) {
-        if (verbose) say(sentence);
+        if (verbose) print(sentence);
     }
 
     void on_hosts(const std::string& problem) {

@@ -36,7 +36,7 @@ bool FrameServer::listen(std::string_view name) {
     return listener_ >= 0 && watch(listener_, SocketKind::abstract);
 }
 
-bool FrameServer::meet(const control::WellKnownSocket& meeting) {
+bool FrameServer::listen_at(const control::WellKnownSocket& meeting) {
     anywhere_ = meeting.anywhere;
     return doors_.open(meeting) && (doors_.file() < 0 || watch(doors_.file(), SocketKind::meeting_file)) &&
            (doors_.abstract() < 0 || watch(doors_.abstract(), SocketKind::meeting_abstract));
@@ -78,7 +78,7 @@ bool FrameServer::on_connect(int listener, SocketKind door) {
     return true;
 }
 
-void FrameServer::take_what_has_come() {
+void FrameServer::handle_pending_frames() {
     for (int peers = 0; listener_ >= 0 && peers < kBacklog && on_connect(listener_, SocketKind::abstract); ++peers) {}
     std::vector<ConnectionId> ids;
     for (const auto& [id, connection] : connections_) ids.push_back(id);

@@ -30,7 +30,7 @@ class FrameServer {
     /// Listens on an abstract socket, whose peers must each prove their identity. Returns false and sets errno on failure.
     bool listen(std::string_view name);
     /// Listens on a well-known socket, as WellKnownListener::open() does.
-    bool meet(const control::WellKnownSocket& meeting);
+    bool listen_at(const control::WellKnownSocket& meeting);
 
     /// Trusts every peer at once, for servers that only require that the peer is the same user.
     void trust_everyone() { trusts_everyone_ = true; }
@@ -40,7 +40,7 @@ class FrameServer {
     void send(ConnectionId id, control::MessageKind kind, std::string_view payload);
     /// Reads and handles all frames that have already arrived. To be called before acting on a peer's death, so that the peer's last
     /// message is handled first.
-    void take_what_has_come();
+    void handle_pending_frames();
     size_t connections() const { return connections_.size(); }
 
   private:

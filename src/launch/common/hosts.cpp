@@ -28,7 +28,7 @@ bool read_host(std::string_view text, HostSlots& out) {
 
 // Reads the rest of a hostfile line after the name: "slots=4 max_slots=8" and similar.
 bool read_settings(std::string_view rest, HostSlots& out) {
-    for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    for (std::string_view word = parse_word(rest); !word.empty(); word = parse_word(rest)) {
         const size_t equals = word.find('=');
         uint32_t number = 0;
         if (equals == 0 || equals == std::string_view::npos) return false;
@@ -72,7 +72,7 @@ std::string read_line(std::string_view line, HostList& out) {
     const size_t end = std::min(line.find_first_of(kBlank), line.size());
     HostSlots host;
     if (!read_host(line.substr(0, end), host) || !read_settings(line.substr(end), host)) {
-        return shown(line) + " is not of the form 'host [slots=N]' or 'host:N'";
+        return printable(line) + " is not of the form 'host [slots=N]' or 'host:N'";
     }
     out.add(std::move(host));
     return {};
@@ -158,7 +158,8 @@ std::string read_hosts(std::string_view list, std::vector<HostSlots>& out) {
     while (true) {
         const size_t comma = list.find(',');
         HostSlots host;
-        if (!read_host(list.substr(0, comma), host)) return shown(list.substr(0, comma)) + " is neither a host nor host:slots";
+        if (!read_host(list.substr(0, comma), host))
+            return printable(list.substr(0, comma)) + " is neither a host nor host:slots";
         hosts.add(std::move(host));
         if (comma == std::string_view::npos) return {};
         list.remove_prefix(comma + 1);

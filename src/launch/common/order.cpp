@@ -11,7 +11,7 @@ bool known(uint32_t kind) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
     return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::absent) ||
-           in(OrderKind::want_ports, OrderKind::given_up);
+           in(OrderKind::want_ports, OrderKind::abandoned);
 }
 
 // The fields of a HostOrder that each kind puts on the wire; kinds that are not listed use none.
@@ -27,15 +27,15 @@ constexpr OrderFields kPlaces[] = {
     {OrderKind::signal, &HostOrder::signal},
     {OrderKind::written, &HostOrder::descriptor, &HostOrder::count},
     {OrderKind::output, &HostOrder::descriptor},
-    {OrderKind::ask, &HostOrder::token, &HostOrder::message},
+    {OrderKind::rank_request, &HostOrder::token, &HostOrder::message},
     {OrderKind::answer, &HostOrder::token, &HostOrder::message},
     {OrderKind::to_client, &HostOrder::connection, &HostOrder::message},
     {OrderKind::client, &HostOrder::connection, &HostOrder::message},
-    {OrderKind::client_gone, &HostOrder::connection},
+    {OrderKind::client_closed, &HostOrder::connection},
     {OrderKind::gather_ports, &HostOrder::round},
     {OrderKind::host_ports, &HostOrder::round},
-    {OrderKind::ports, &HostOrder::host, &HostOrder::looks},
-    {OrderKind::given_up, &HostOrder::by_job, &HostOrder::by_rank},
+    {OrderKind::ports, &HostOrder::host, &HostOrder::polls},
+    {OrderKind::abandoned, &HostOrder::by_job, &HostOrder::by_rank},
 };
 
 OrderFields places_of(OrderKind kind) {

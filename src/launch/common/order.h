@@ -16,7 +16,7 @@ enum class OrderKind : uint32_t {
     // root → host agent
     start = 1,           ///< start the job here; bytes: StartOrder
     stub = 2,            ///< create a stub of the job; bytes: StubOrder
-    take_back = 3,       ///< undo the start of the job
+    undo_start = 3,      ///< undo the start of the job
     fail = 4,            ///< end the job because of failed_rank
     over = 5,            ///< the job has ended on all hosts, with `state`
     kill = 6,            ///< send SIGKILL to the job at once
@@ -25,7 +25,7 @@ enum class OrderKind : uint32_t {
     ring = 9,            ///< wake the job's ranks, which then check the job's state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
     written = 11,        ///< descriptor, count: number of bytes of the job's output that were passed on
-    answer = 12,         ///< answers an `ask`; its token and message, bytes: the reply
+    answer = 12,         ///< answers an `rank_request`; its token and message, bytes: the reply
     stacks = 13,         ///< write the stacks of the job's ranks to its standard error
     serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
     to_client = 15,      ///< a frame for a client of this host; connection, message, bytes: the payload
@@ -35,29 +35,29 @@ enum class OrderKind : uint32_t {
 
     // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
     // them.
-    started = 32,       ///< gathered: result of `start`; piece: StartReport
-    failed = 33,        ///< a rank of the job failed; bytes: FailureReport
-    gone = 34,          ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
-    output = 35,        ///< descriptor, bytes: lines (bulk)
-    taken = 36,         ///< the last piece of input was passed on to rank 0
-    ask = 37,           ///< a rank's request: token, message, rank, bytes: the request
-    say = 38,           ///< text: a line for the program that started the daemons
-    stacks_shown = 39,  ///< all stacks have been sent (bulk)
-    client = 40,        ///< a client's frame, with the fields of to_client
-    client_gone = 41,   ///< a client has disconnected; connection
-    arrived = 42,       ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
-    want_table = 43,    ///< gathered, eager: request for the table of the job's ports
-    host_ports = 44,    ///< gathered; round; piece: HostPorts
-    absent = 45,        ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
+    started = 32,        ///< gathered: result of `start`; piece: StartReport
+    failed = 33,         ///< a rank of the job failed; bytes: FailureReport
+    ranks_ended = 34,    ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
+    output = 35,         ///< descriptor, bytes: lines (bulk)
+    taken = 36,          ///< the last piece of input was passed on to rank 0
+    rank_request = 37,   ///< a rank's request: token, message, rank, bytes: the request
+    print = 38,          ///< text: a line for the program that started the daemons
+    stacks_shown = 39,   ///< all stacks have been sent (bulk)
+    client = 40,         ///< a client's frame, with the fields of to_client
+    client_closed = 41,  ///< a client has disconnected; connection
+    arrived = 42,        ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
+    want_table = 43,     ///< gathered, eager: request for the table of the job's ports
+    host_ports = 44,     ///< gathered; round; piece: HostPorts
+    absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
     // host agent → host agent
     want_ports = 64,  ///< rank: whose port is wanted; answered when the port is known
     ports = 65,       ///< rank: as asked; host; bytes: a word per rank of that host; looks: those of the rank in question
-    given_up = 66,    ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
+    abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
 };
 
 struct HostOrder {
-    OrderKind kind = OrderKind::say;
+    OrderKind kind = OrderKind::print;
     job::JobId job = 0;
     uint32_t rank = 0;
 
@@ -72,7 +72,7 @@ struct HostOrder {
     uint64_t message = 0;     ///< control::MessageKind
     uint64_t round = 0;       ///< number of the round in which ports are gathered
     uint64_t host = 0;        ///< index of the host in the job's host table
-    uint64_t looks = 0;       ///< RankCell::looks of the rank in question
+    uint64_t polls = 0;       ///< RankCell::polls of the rank in question
     uint64_t by_job = 0, by_rank = 0;
 
     std::string text{};

@@ -22,7 +22,7 @@ struct ExecOutcome {
     const char* volatile step = "fork";
 };
 
-[[noreturn]] void give_up(ExecOutcome& outcome, const char* step) {
+[[noreturn]] void fail_step(ExecOutcome& outcome, const char* step) {
     outcome.error = errno;
     outcome.step = step;
     _exit(127);
@@ -51,12 +51,12 @@ void begin_on_free_core(const ProcessStart& start) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(127);  // the launcher died before prctl()
-    if (start.directory && chdir(start.directory) != 0) give_up(outcome, "chdir");
+    if (start.directory && chdir(start.directory) != 0) fail_step(outcome, "chdir");
     const int input = start.input >= 0 ? start.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
     place(input, 0);
     place(start.output, 1);
     place(start.error, 2);
-    if (start.cpus && sched_setaffinity(0, sizeof *start.cpus, start.cpus) != 0) give_up(outcome, "bind");
+    if (start.cpus && sched_setaffinity(0, sizeof *start.cpus, start.cpus) != 0) fail_step(outcome, "bind");
     if (start.begin_on) begin_on_free_core(start);
     if (start.descriptors) setrlimit(RLIMIT_NOFILE, start.descriptors);
     signal(SIGPIPE, SIG_DFL);
@@ -64,7 +64,7 @@ void begin_on_free_core(const ProcessStart& start) {
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
     execve(start.path, start.argv, start.envp);
     if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does
-    give_up(outcome, "exec");
+    fail_step(outcome, "exec");
 }
 
 // vfork returns twice, and the child runs on this stack frame. A separate function that is not inlined has no variables that the child

@@ -8,7 +8,7 @@
 
 namespace starling::launch {
 
-std::string_view take_word(std::string_view& text) {
+std::string_view parse_word(std::string_view& text) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
     const std::string_view word = text.substr(0, text.find_first_of(kBlank));
     text.remove_prefix(word.size());
@@ -36,7 +36,7 @@ std::string read_lines(const std::string& what, const std::string& path,
     return problem;
 }
 
-std::string shown(std::string_view text) {
+std::string printable(std::string_view text) {
     constexpr size_t kMost = 80;
     std::string out = "'" + std::string(text.substr(0, kMost));
     for (char& c : out)

@@ -18,10 +18,10 @@ bool read_number(std::string_view text, Number& out) {
 }
 
 /// Removes the next word from the front of `text` and returns it without surrounding blanks; empty at the end.
-std::string_view take_word(std::string_view& text);
+std::string_view parse_word(std::string_view& text);
 
 /// Quotes a user's text for an error message. Shortens long text, and replaces control characters, which a terminal would obey.
-std::string shown(std::string_view text);
+std::string printable(std::string_view text);
 
 /// Returns the last component of `path`.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }

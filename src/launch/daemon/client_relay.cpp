@@ -44,12 +44,12 @@ ClientRelay::ClientRelay(EventLoop& loop, HostAgent::SendOrder send)
               send_(kRoot, encode(order), false);
               return true;
           },
-          [this](auto id) { send_(kRoot, encode(HostOrder{.kind = OrderKind::client_gone, .connection = id}), false); }),
+          [this](auto id) { send_(kRoot, encode(HostOrder{.kind = OrderKind::client_closed, .connection = id}), false); }),
       send_(std::move(send)) {}
 
 bool ClientRelay::listen(std::string_view name) {
     server_.trust_everyone();
-    return server_.meet({std::string(name)});
+    return server_.listen_at({std::string(name)});
 }
 
 void ClientRelay::on_order(const HostOrder& order) {

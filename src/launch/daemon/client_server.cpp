@@ -14,7 +14,7 @@ class ClientServer::Client : public JobClient {
   public:
     Client(ClientServer& server, ClientKey key) : server_(server), key_(key) {}
 
-    void say(const std::string& sentence) override {
+    void print(const std::string& sentence) override {
         if (!quiet) output(2, "mpiexec: " + sentence + "\n", nullptr);
     }
     void output(int target, std::string_view lines, std::function<void()> written) override {
@@ -26,7 +26,7 @@ class ClientServer::Client : public JobClient {
         if (!lines.empty()) server_.send(key_, kind_of(ClientMessage::profile), lines);
         return true;
     }
-    void input_taken() override { server_.send(key_, kind_of(ClientMessage::taken), {}); }
+    void input_read() override { server_.send(key_, kind_of(ClientMessage::taken), {}); }
     void finished(int code) override {
         over = true;
         server_.send(key_, kind_of(ClientMessage::finished), encode(ClientNotice{static_cast<uint32_t>(code), {}}));
@@ -67,7 +67,7 @@ ClientServer::~ClientServer() {
 
 bool ClientServer::listen() {
     server_.trust_everyone();
-    return server_.meet({universe_socket_name()});
+    return server_.listen_at({universe_socket_name()});
 }
 
 void ClientServer::send(ClientKey key, MessageKind kind, const std::string& payload) {

@@ -151,7 +151,7 @@ HostJob::~HostJob() {
 }
 
 HostJob::Start HostJob::listen() {
-    if (server_.meet(bootstrap::host_meeting(id_))) return Start::ready;
+    if (server_.listen_at(bootstrap::host_meeting(id_))) return Start::ready;
     if (errno == EADDRINUSE) return Start::another_was_faster;
     fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(errno));
     return Start::failed;
@@ -233,7 +233,7 @@ bool HostJob::watch_starter(pid_t starter) {
              std::strerror(errno));
         return false;
     }
-    loop_.watch(starter_fd_, EPOLLIN, [this](uint32_t) { on_starter_gone(); });
+    loop_.watch(starter_fd_, EPOLLIN, [this](uint32_t) { on_starter_exit(); });
     return true;
 }
 
@@ -244,7 +244,7 @@ void HostJob::forget_starter() {
 }
 
 // Ends the helper, because no rank has joined. The next process starts another helper with an output of its own.
-void HostJob::on_starter_gone() {
+void HostJob::on_starter_exit() {
     forget_starter();
     if (job_) release();
 }
@@ -254,7 +254,7 @@ void HostJob::watch_manager(pid_t rank) {
     const pid_t manager = manager_of(rank);
     if (manager > 1) manager_fd_ = open_process(manager);
     if (manager_fd_ < 0) return;
-    loop_.watch(manager_fd_, EPOLLIN, [this](uint32_t) { on_manager_gone(); });
+    loop_.watch(manager_fd_, EPOLLIN, [this](uint32_t) { on_manager_exit(); });
 }
 
 bool HostJob::anybody(MemberState where) const {
@@ -285,14 +285,14 @@ void HostJob::fail_soon(uint32_t rank) {
     });
 }
 
-void HostJob::on_manager_gone() {
+void HostJob::on_manager_exit() {
     loop_.forget(manager_fd_);
     manager_gone_ = true;
     for (uint32_t i = 0; i < members_.size() && !failing_; ++i) {
         if (members_[i].where != MemberState::here) continue;
         const uint32_t rank = job_->segment.local_rank(i);
-        launcher_.say("the process manager of job %s has ended; ending the job's processes on this host",
-                      job_->segment.header().command);
+        launcher_.print("the process manager of job %s has ended; ending the job's processes on this host",
+                        job_->segment.header().command);
         launcher_.fail_external(*job_);
         fail_soon(rank);
     }
@@ -303,8 +303,8 @@ void HostJob::end_all(uint32_t failed) {
     const auto left = std::count_if(members_.begin(), members_.end(),
                                     [](const JobMember& member) { return member.where == MemberState::here; });
     if (left > 0 && !manager_gone_) {
-        launcher_.say("rank %u (%s) has died without MPI_Finalize; ending the job's other processes on this host (%ld)", failed,
-                      job_->segment.header().command, static_cast<long>(left));
+        launcher_.print("rank %u (%s) has died without MPI_Finalize; ending the job's other processes on this host (%ld)",
+                        failed, job_->segment.header().command, static_cast<long>(left));
     }
     if (left > 0 || job_->segment.header().hosts > 1) cancel_slurm_step();
     end_rest();
@@ -324,10 +324,10 @@ void HostJob::end_rest() {
 // Ends the helper once no rank needs it any more.
 void HostJob::settle() {
     if (!job_ || turn_ != 0 || anybody(MemberState::here)) return;
-    const bool nobody_came = !manager_known_;
+    const bool no_manager = !manager_known_;
     if (anybody(MemberState::awaited) && !failing_ && !manager_gone_) {
         if (linger_ != 0) return;
-        if (!nobody_came) drop_output(launcher_.output());
+        if (!no_manager) drop_output(launcher_.output());
         linger_ = loop_.after(kLinger, [this] { release(); });
         return;
     }

@@ -48,10 +48,10 @@ class HostJob {
     std::string admit(const bootstrap::HostJoin& join, job::JobAddress& job);
     bool watch_starter(pid_t starter);
     void forget_starter();
-    void on_starter_gone();
+    void on_starter_exit();
     void watch_manager(pid_t rank);
     void on_exit(uint32_t rank);
-    void on_manager_gone();
+    void on_manager_exit();
     void fail_soon(uint32_t rank);
     void end_all(uint32_t failed);
     void end_rest();

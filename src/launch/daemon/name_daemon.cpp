@@ -24,7 +24,7 @@ NameDaemon::NameDaemon(EventLoop& loop, bool persistent)
       persistent_(persistent) {}
 
 bool NameDaemon::start() {
-    if (!server_.meet({control::daemon_socket_name()})) return false;
+    if (!server_.listen_at({control::daemon_socket_name()})) return false;
     loop_.after(kFirstClient, [this] {
         if (!persistent_ && server_.connections() == 0) loop_.stop(0);
     });
@@ -44,7 +44,7 @@ bool NameDaemon::on_frame(ConnectionId id, const control::ControlFrame& frame) {
             answer = unpublish(id, request);
             break;
         case MessageKind::lookup:
-            answer = look_up(request);
+            answer = lookup(request);
             break;
         case MessageKind::job_ended:
             std::erase_if(names_, [&](const auto& n) { return n.second.owner == id && n.second.job == request.job; });
@@ -94,7 +94,7 @@ NameReply NameDaemon::unpublish(ConnectionId id, const NameRequest& request) {
     return {};
 }
 
-NameReply NameDaemon::look_up(const NameRequest& request) const {
+NameReply NameDaemon::lookup(const NameRequest& request) const {
     const auto found = names_.find(request.service);
     if (found == names_.end()) return {MPI_ERR_NAME, "the service name is not published: '" + request.service + "'", {}};
     return {MPI_SUCCESS, {}, found->second.port};

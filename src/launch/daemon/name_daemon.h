@@ -31,7 +31,7 @@ class NameDaemon {
     void on_close(ConnectionId id);
     control::NameReply publish(ConnectionId id, const control::NameRequest& request);
     control::NameReply unpublish(ConnectionId id, const control::NameRequest& request);
-    control::NameReply look_up(const control::NameRequest& request) const;
+    control::NameReply lookup(const control::NameRequest& request) const;
     control::NameReply status() const;
 
     EventLoop& loop_;

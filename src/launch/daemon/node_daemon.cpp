@@ -30,8 +30,8 @@ NodeDaemon::NodeDaemon(EventLoop& loop, Tree& tree, char** argv)
     tree_.set_facts(encode(own_facts(tree_.addresses_above())));
     launcher_.on_signal = [this](int signal) { on_signal(signal); };
     launcher_.on_other_child = [this](pid_t pid, int status) { tree_.child_exited(pid, status); };
-    launcher_.on_say = [this](const std::string& sentence) {
-        tree_.send(kRootHost, encode(HostOrder{.kind = OrderKind::say, .text = sentence}));
+    launcher_.on_print = [this](const std::string& sentence) {
+        tree_.send(kRootHost, encode(HostOrder{.kind = OrderKind::print, .text = sentence}));
     };
 
     deputy_ = std::make_unique<HostAgent>(

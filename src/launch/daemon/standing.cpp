@@ -28,7 +28,7 @@ const char* state_of(const UniverseHost& host) {
         case UniverseHost::HostState::starting:
             return "starting";
         case UniverseHost::HostState::up:
-            return host.doubtful ? "not answering" : "up";
+            return host.suspected ? "not answering" : "up";
         case UniverseHost::HostState::failed:
             return "failed";
         case UniverseHost::HostState::alias:
@@ -41,17 +41,17 @@ const char* state_of(const UniverseHost& host) {
 }  // namespace
 
 StandingRoot::StandingRoot(EventLoop& loop, char** argv, std::function<void(const std::string&)> tell)
-    : loop_(loop), tell_(std::move(tell)), launcher_(loop, root_settings(argv)) {}
+    : loop_(loop), notify_(std::move(tell)), launcher_(loop, root_settings(argv)) {}
 
 int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     std::vector<HostSlots> list;
     if (const std::string problem = read_hosts(hosts, list); !problem.empty()) {
-        tell_(problem);
+        notify_(problem);
         return 1;
     }
     heed_all_signals();
     if (!launcher_.prepare()) {
-        tell_(std::string(failure_text()));
+        notify_(std::string(failure_text()));
         launcher_.shut_down();
         return 1;
     }
@@ -62,10 +62,10 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     launcher_.on_signal = [this](int signal) {
         if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) end(0);
     };
-    launcher_.on_say = [this](const std::string& sentence) { note(sentence); };
-    universe_->on_say = [this](const std::string& sentence) { note(sentence); };
+    launcher_.on_print = [this](const std::string& sentence) { note(sentence); };
+    universe_->on_print = [this](const std::string& sentence) { note(sentence); };
     universe_->on_client = [this](uint32_t host, const HostOrder& order) {
-        if (order.kind == OrderKind::client_gone) return clients_->on_relayed_end(host, order.connection);
+        if (order.kind == OrderKind::client_closed) return clients_->on_relayed_end(host, order.connection);
         clients_->on_relayed(host, order.connection, static_cast<control::MessageKind>(order.message), order.bytes);
     };
     universe_->on_clients_lost = [this](uint32_t host) { clients_->on_host_lost(host); };
@@ -76,12 +76,13 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     clients_->get_status = [this] { return status(); };
     // Listen first, so that of two simultaneous starts only one starts daemons on the hosts.
     if (!clients_->listen()) {
-        tell_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
-              : errno == EPERM    ? "another user, or a process in another container, holds the abstract socket name '" +
-                                     universe_socket_name() +
-                                     "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a "
-                                     "word of your own"
-                               : std::strerror(errno));
+        notify_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
+                : errno == EPERM
+                    ? "another user, or a process in another container, holds the abstract socket name '" +
+                          universe_socket_name() +
+                          "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a "
+                          "word of your own"
+                    : std::strerror(errno));
         launcher_.shut_down();
         return 1;
     }
@@ -92,11 +93,11 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
 void StandingRoot::on_ready(const std::string& problem) {
     if (ending_) return;
     if (!problem.empty()) {
-        tell_(problem);
+        notify_(problem);
         return end(1);
     }
     // Report "ready" only when all hosts listen: otherwise an mpiexec there would not find its daemon, and would run the job by itself.
-    universe_->listen_for_clients(universe_socket_name(), [this] { tell_("ready"); });
+    universe_->listen_for_clients(universe_socket_name(), [this] { notify_("ready"); });
 }
 
 void StandingRoot::note(const std::string& sentence) {

@@ -33,7 +33,7 @@ class StandingRoot {
     std::string status() const;
 
     EventLoop& loop_;
-    std::function<void(const std::string&)> tell_;
+    std::function<void(const std::string&)> notify_;
     Launcher launcher_;
     std::unique_ptr<Universe> universe_;
     std::unique_ptr<ClientServer> clients_;

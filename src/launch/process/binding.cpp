@@ -68,7 +68,7 @@ std::string CoreMap::load() {
     return cores_.empty() ? "no core is usable here; start with --bind-to none" : std::string();
 }
 
-uint32_t CoreMap::take(cpu_set_t& cpus) {
+uint32_t CoreMap::claim(cpu_set_t& cpus) {
     const auto least = std::min_element(
         cores_.begin(), cores_.end(), [](const ProcessorCore& a, const ProcessorCore& b) { return a.processes < b.processes; });
     ++least->processes;

@@ -18,7 +18,7 @@ class CoreMap {
 
     /// Takes the first of the cores with the fewest processes, so that repeated spawns spread. Sets `cpus` to all hardware threads of that
     /// core. Returns the core's index for release().
-    uint32_t take(cpu_set_t& cpus);
+    uint32_t claim(cpu_set_t& cpus);
     void release(uint32_t core) { --cores_[core].processes; }
     /// Returns the operating system's number of the core's first hardware thread.
     uint32_t first_cpu(uint32_t core) const { return cores_[core].first; }

@@ -32,16 +32,16 @@ bool ControlServer::start(const std::string& name) {
 }
 
 bool ControlServer::on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
-    if (frame.kind == MessageKind::hello) return greet(id, frame);
+    if (frame.kind == MessageKind::hello) return handle_hello(id, frame);
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return false;
     LocalJob* job = launcher_.find_job(asker->second.job);
     if (!job || frame.payload.size() > control::kMaxRequest) return false;
-    return launcher_.superior()->ask(*job, asker->second.rank, frame.kind, frame.payload,
-                                     [this, id](const std::string& payload) { reply(id, payload); });
+    return launcher_.superior()->forward_request(*job, asker->second.rank, frame.kind, frame.payload,
+                                                 [this, id](const std::string& payload) { reply(id, payload); });
 }
 
-bool ControlServer::greet(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
+bool ControlServer::handle_hello(FrameServer::ConnectionId id, const control::ControlFrame& frame) {
     control::ControlHello hello;
     if (askers_.contains(id) || !decode(frame.payload, hello) || !understands(hello.version)) return false;
     const LocalJob* job = launcher_.find_job(hello.job);

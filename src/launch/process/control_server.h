@@ -23,7 +23,7 @@ class ControlServer {
     const std::string& name() const { return name_; }
 
     /// Handles the requests that a rank sent before it died. To be called before its death is handled.
-    void take_what_has_come() { server_.take_what_has_come(); }
+    void handle_pending_frames() { server_.handle_pending_frames(); }
 
   private:
     struct Asker {
@@ -32,7 +32,7 @@ class ControlServer {
     };
 
     bool on_frame(FrameServer::ConnectionId id, const control::ControlFrame& frame);
-    bool greet(FrameServer::ConnectionId id, const control::ControlFrame& frame);
+    bool handle_hello(FrameServer::ConnectionId id, const control::ControlFrame& frame);
     void reply(FrameServer::ConnectionId id, std::string_view payload);
 
     Launcher& launcher_;

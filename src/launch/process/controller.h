@@ -29,13 +29,13 @@ class Controller {
     /// be waiting for it.
     virtual void absent(LocalJob& job, uint32_t rank, const std::string& sentence) = 0;
     /// Reports that all ranks of the job on this host have ended, as have the processes that they started.
-    virtual void all_gone(LocalJob& job) = 0;
+    virtual void on_all_ended(LocalJob& job) = 0;
 
     using ReplyCallback = std::function<void(std::string payload)>;
     /// Handles a rank's request. `answer` is called once with the encoded reply: at once, later, or never if the universe ends first.
     /// Returns false if `kind` is not a request.
-    virtual bool ask(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
-                     ReplyCallback answer) = 0;
+    virtual bool forward_request(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
+                                 ReplyCallback answer) = 0;
 };
 
 }  // namespace starling::launch

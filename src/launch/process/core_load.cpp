@@ -30,7 +30,7 @@ std::string text_of(const std::string& path) {
 }
 
 /// Removes a number from the front of `text`. Returns whether there was one.
-bool take_number(std::string_view& text, uint64_t& number) {
+bool parse_number(std::string_view& text, uint64_t& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc()) return false;
     text.remove_prefix(static_cast<size_t>(end - text.data()));
@@ -111,7 +111,7 @@ std::vector<int32_t> launchers_in(std::string_view sockets, uint32_t user, int32
     for (size_t at = sockets.find(mark); at != std::string_view::npos; at = sockets.find(mark, at + 1)) {
         std::string_view rest = sockets.substr(at + mark.size());
         uint64_t pid = 0;
-        if (!take_number(rest, pid) || !rest.starts_with('-') || pid > 1u << 30) continue;
+        if (!parse_number(rest, pid) || !rest.starts_with('-') || pid > 1u << 30) continue;
         const auto launcher = static_cast<int32_t>(pid);
         if (launcher != except && std::find(found.begin(), found.end(), launcher) == found.end()) found.push_back(launcher);
     }
@@ -137,11 +137,11 @@ void add_jobs_of(int32_t launcher, CoreUse& use) {
 
 std::vector<uint32_t> parse_cpu_list(std::string_view list) {
     std::vector<uint32_t> cpus;
-    for (uint64_t first = 0; take_number(list, first);) {
+    for (uint64_t first = 0; parse_number(list, first);) {
         uint64_t last = first;
         if (list.starts_with('-')) {
             list.remove_prefix(1);
-            if (!take_number(list, last)) break;
+            if (!parse_number(list, last)) break;
         }
         for (uint64_t cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) cpus.push_back(static_cast<uint32_t>(cpu));
         if (!list.starts_with(',')) break;
@@ -159,9 +159,9 @@ std::vector<uint32_t> siblings_of(uint32_t cpu) {
 
 uint32_t cores_of_quota(std::string_view cpu_max) {
     uint64_t quota = 0, period = 0;
-    if (!take_number(cpu_max, quota) || !cpu_max.starts_with(' ')) return ~0u;
+    if (!parse_number(cpu_max, quota) || !cpu_max.starts_with(' ')) return ~0u;
     cpu_max.remove_prefix(1);
-    if (!take_number(cpu_max, period) || period == 0) return ~0u;
+    if (!parse_number(cpu_max, period) || period == 0) return ~0u;
     return static_cast<uint32_t>(std::min<uint64_t>(std::max<uint64_t>(1, (quota + period - 1) / period), ~0u));
 }
 

@@ -42,7 +42,7 @@ DescriptorBroker::~DescriptorBroker() {
         launcher_.loop().forget(asker);
         close(asker);
     }
-    for (const auto& [inode, kept] : kept_) close(kept.descriptor);
+    for (const auto& [inode, kept] : stored_) close(kept.descriptor);
     if (socket_ < 0) return;
     launcher_.loop().forget(socket_);
     close(socket_);
@@ -85,19 +85,19 @@ void DescriptorBroker::serve(int socket) {
 
 /// Handles `request`. `descriptor`, which came with it, is set to -1 if it is stored; `found` is set to the descriptor to return.
 bool DescriptorBroker::answer(const job::DescriptorRequest& request, int& descriptor, int& found) {
-    const auto kept = kept_.find(request.inode);
+    const auto kept = stored_.find(request.inode);
     switch (request.what) {
-        case job::DescriptorCall::give:
-            if (!keep(request, descriptor)) return false;
+        case job::DescriptorCall::deposit:
+            if (!store(request, descriptor)) return false;
             descriptor = -1;
             return true;
         case job::DescriptorCall::fetch:
-            found = kept != kept_.end()  ? fcntl(kept->second.descriptor, F_DUPFD_CLOEXEC, 0)
-                    : request.inode != 0 ? open_memory(request, "/memfd:starling-window")
-                                         : -1;
+            found = kept != stored_.end() ? fcntl(kept->second.descriptor, F_DUPFD_CLOEXEC, 0)
+                    : request.inode != 0  ? open_memory(request, "/memfd:starling-window")
+                                          : -1;
             return found >= 0;
-        case job::DescriptorCall::take_back:
-            if (kept == kept_.end() || kept->second.job != request.job) return false;
+        case job::DescriptorCall::withdraw_descriptor:
+            if (kept == stored_.end() || kept->second.job != request.job) return false;
             drop(kept);
             return true;
         case job::DescriptorCall::segment:
@@ -123,21 +123,21 @@ bool DescriptorBroker::is_entitled(const job::DescriptorRequest& request) const 
     return ((request.secret[0] ^ secret[0]) | (request.secret[1] ^ secret[1])) == 0;
 }
 
-bool DescriptorBroker::keep(const job::DescriptorRequest& request, int descriptor) {
+bool DescriptorBroker::store(const job::DescriptorRequest& request, int descriptor) {
     struct stat status;
-    if (descriptor < 0 || kept_.size() >= kMostKept || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
+    if (descriptor < 0 || stored_.size() >= kMostKept || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_ino != request.inode)
         return false;
-    return kept_.insert({request.inode, {request.job, descriptor}}).second;
+    return stored_.insert({request.inode, {request.job, descriptor}}).second;
 }
 
 void DescriptorBroker::drop(std::unordered_map<uint64_t, StoredDescriptor>::iterator kept) {
     close(kept->second.descriptor);
-    kept_.erase(kept);
+    stored_.erase(kept);
 }
 
 void DescriptorBroker::drop_of_ended_jobs() {
-    for (auto kept = kept_.begin(); kept != kept_.end();) {
+    for (auto kept = stored_.begin(); kept != stored_.end();) {
         const auto next = std::next(kept);
         if (!launcher_.find_job(kept->second.job)) drop(kept);
         kept = next;

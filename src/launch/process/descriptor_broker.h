@@ -37,14 +37,14 @@ class DescriptorBroker {
     bool is_entitled(const job::DescriptorRequest& request) const;
     bool answer(const job::DescriptorRequest& request, int& descriptor, int& found);
     int find_segment(const job::DescriptorRequest& request) const;
-    bool keep(const job::DescriptorRequest& request, int descriptor);
+    bool store(const job::DescriptorRequest& request, int descriptor);
     void drop(std::unordered_map<uint64_t, StoredDescriptor>::iterator kept);
     void drop_of_ended_jobs();
 
     Launcher& launcher_;
     int socket_ = -1;
     std::unordered_set<int> askers_;
-    std::unordered_map<uint64_t, StoredDescriptor> kept_;  ///< stored descriptors by inode
+    std::unordered_map<uint64_t, StoredDescriptor> stored_;  ///< stored descriptors by inode
 };
 
 }  // namespace starling::launch

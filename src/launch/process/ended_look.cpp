@@ -16,10 +16,10 @@ constexpr int kQuietSeconds = 1;
 
 using SharedLook = std::shared_ptr<const EndedLook>;
 
-void look_after(EventLoop& loop, Launcher& launcher, const SharedLook& look, std::chrono::milliseconds wait) {
+void schedule_check(EventLoop& loop, Launcher& launcher, const SharedLook& look, std::chrono::milliseconds wait) {
     loop.after(wait, [&loop, &launcher, look, wait] {
         const auto again = [&loop, &launcher, look, wait] {
-            look_after(loop, launcher, look, std::min(2 * wait, look->longest));
+            schedule_check(loop, launcher, look, std::min(2 * wait, look->longest));
         };
         const NextCheck state = look->state();
         if (state == NextCheck::never) return;
@@ -36,8 +36,8 @@ void look_after(EventLoop& loop, Launcher& launcher, const SharedLook& look, std
 
 }  // namespace
 
-void look_for_waiting(EventLoop& loop, Launcher& launcher, EndedLook look) {
-    look_after(loop, launcher, std::make_shared<const EndedLook>(std::move(look)), kFirst);
+void start_wait_checks(EventLoop& loop, Launcher& launcher, EndedLook look) {
+    schedule_check(loop, launcher, std::make_shared<const EndedLook>(std::move(look)), kFirst);
 }
 
 }  // namespace starling::launch

@@ -29,6 +29,6 @@ struct EndedLook {
 };
 
 /// Starts the checks, the first after one second. Calls no function of `look` after `state` has returned `never`.
-void look_for_waiting(EventLoop& loop, Launcher& launcher, EndedLook look);
+void start_wait_checks(EventLoop& loop, Launcher& launcher, EndedLook look);
 
 }  // namespace starling::launch

@@ -17,15 +17,15 @@ void Launcher::note_absent(LocalJob& job, uint32_t rank) {
     if (header.size == 1 || job.external || std::exchange(job.absent_noted, true)) return;
     // If ranks run on other hosts, only the root can find out whether a rank waits for this one.
     if (header.local_ranks != header.size) return superior_->absent(job, rank, absence_of(job, rank));
-    look_for_waiting(loop_, *this,
-                     {.job = job.id(),
-                      .longest = std::chrono::seconds(30),
-                      .state = [this, id = job.id()] { return worth_a_look(id); },
-                      .hosts = {},
-                      .found = [this, id = job.id(), rank] { fail_for_absent(*find_job(id), rank); }});
+    start_wait_checks(loop_, *this,
+                      {.job = job.id(),
+                       .longest = std::chrono::seconds(30),
+                       .state = [this, id = job.id()] { return check_of(id); },
+                       .hosts = {},
+                       .found = [this, id = job.id(), rank] { fail_for_absent(*find_job(id), rank); }});
 }
 
-NextCheck Launcher::worth_a_look(job::JobId id) {
+NextCheck Launcher::check_of(job::JobId id) {
     const LocalJob* job = find_job(id);
     if (!job || job->failing || job->running == 0) return NextCheck::never;
     const bool anybody = std::any_of(job->ranks.begin(), job->ranks.end(), [&](const LocalRank& rank) {

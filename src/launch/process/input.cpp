@@ -14,7 +14,7 @@ bool InputReader::in_foreground() const { return !isatty(0) || tcgetpgrp(0) == g
 void InputReader::next() {
     if (ended_ || watching_) return;
     if (soon_ != 0) loop_.cancel(std::exchange(soon_, 0));
-    if (!in_foreground()) return look_again();
+    if (!in_foreground()) return check_again();
     watching_ = loop_.watch(0, EPOLLIN, [this](uint32_t) { on_ready(); });
     if (watching_) return;
     // A regular file is always ready, and epoll does not support it.
@@ -25,7 +25,7 @@ void InputReader::next() {
 }
 
 // Tries again later: a shell that moves a job to the foreground sends no signal if the job was not stopped.
-void InputReader::look_again() {
+void InputReader::check_again() {
     constexpr std::chrono::milliseconds kNextLook{500};
     soon_ = loop_.after(kNextLook, [this] {
         soon_ = 0;
@@ -44,7 +44,7 @@ void InputReader::stop() {
 void InputReader::on_ready() {
     if (watching_) loop_.forget(0);
     watching_ = false;
-    if (!in_foreground()) return look_again();
+    if (!in_foreground()) return check_again();
     char buffer[16 * 1024];
     const ssize_t n = read(0, buffer, sizeof buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {

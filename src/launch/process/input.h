@@ -25,7 +25,7 @@ class InputReader {
   private:
     bool in_foreground() const;
     void on_ready();
-    void look_again();
+    void check_again();
 
     EventLoop& loop_;
     std::function<void(std::string)> on_data_;

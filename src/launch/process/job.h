@@ -36,8 +36,8 @@ struct LocalJob {
     EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
     JobStyle style;
 
-    bool arrival_told = false;  ///< true: the root knows that all ranks of this host have reached the end of MPI_Init
-    bool reported = false;      ///< true: the root knows that all ranks of this host have ended
+    bool arrival_reported = false;  ///< true: the root knows that all ranks of this host have reached the end of MPI_Init
+    bool reported = false;          ///< true: the root knows that all ranks of this host have ended
     std::vector<uint32_t>
         tree_hosts;  ///< as JobPart::tree_hosts; empty: the job has one host, or its other hosts have no daemon of this universe
 

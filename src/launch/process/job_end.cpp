@@ -52,7 +52,7 @@ void Launcher::reap() {
         if (waitpid(pid, &status, WNOHANG) != pid) break;
         if (pid == guard_.pid()) {
             detail("the guard process was killed; starting another");
-            if (!guard_.restart()) say("%s", std::string(failure_text()).c_str());
+            if (!guard_.restart()) print("%s", std::string(failure_text()).c_str());
             continue;
         }
         if (found == running_.end()) {
@@ -68,7 +68,7 @@ void Launcher::reap() {
         exits.push_back({found->second, status});
         running_.erase(found);
     }
-    if (!exits.empty() && control_) control_->take_what_has_come();
+    if (!exits.empty() && control_) control_->handle_pending_frames();
     const auto weight = [](const Exit& exit) {
         const job::RankCell& cell = exit.who.job->segment.cell(exit.who.rank);
         if (WIFSIGNALED(exit.status)) return 0;
@@ -277,10 +277,10 @@ void Launcher::finish(LocalJob& job) {
     }
     if (std::exchange(job.reported, true)) return;
     if (output_ && job.style.capture) output_->end_job(job.id());
-    superior_->all_gone(job);
+    superior_->on_all_ended(job);
 }
 
-void Launcher::keep_ended(LocalJob& job) {
+void Launcher::store_ended(LocalJob& job) {
     // Keep the segment for a while: a parent may only now open the segment of a child that ended quickly, to see that it existed and how it
     // ended.
     ended_.push_back(std::move(job.segment));

@@ -78,17 +78,17 @@ void Launcher::release_part(LocalJob& job, JobState state) {
     if (job.running > 0 || job.deadline != 0) {
         // Should not happen, since the root waits for this host; make sure that no process is left.
         kill_rest(job);
-        take_back(job);
+        undo_start(job);
         if (job.deadline != 0) loop_.cancel(job.deadline);
     }
     for (LocalRank& rank : job.ranks) release_guard(rank);
     input_pipes_.erase(job.id());
-    keep_ended(job);
+    store_ended(job);
     jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
 
-void Launcher::take_back_part(LocalJob& job) {
-    take_back(job);
+void Launcher::undo_part(LocalJob& job) {
+    undo_start(job);
     if (job.deadline != 0) loop_.cancel(job.deadline);
     jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
@@ -97,8 +97,8 @@ void Launcher::feed_input(LocalJob& job, std::string data) {
     const auto pipe = input_pipes_.find(job.id());
     if (pipe != input_pipes_.end()) {
         pipe->second->feed(std::move(data));
-    } else if (!data.empty() && on_input_taken) {
-        on_input_taken(job.id());
+    } else if (!data.empty() && on_input_read) {
+        on_input_read(job.id());
     }
 }
 

@@ -80,7 +80,7 @@ class ProgramFiles {
         file->argv = c_strings(program.argv);
         const bool relative = file->path[0] != '/' && !program.directory.empty();
         const std::string whole_path = relative ? program.directory + "/" + file->path : file->path;
-        meet_other_library(program, whole_path, *file);
+        add_library_shim(program, whole_path, *file);
         // Appended, so that the user's own path takes precedence.
         if (const std::string own = own_library_path(whole_path); !own.empty()) add_library_path(*file, "", own);
         return file;
@@ -94,7 +94,7 @@ class ProgramFiles {
     }
 
     /// Adds a shim for a program that is linked with another MPI, if the user asked for it.
-    void meet_other_library(const Program& program, const std::string& path, ProgramFile& file) const {
+    void add_library_shim(const Program& program, const std::string& path, ProgramFile& file) const {
         const std::string_view setting = file.environment.value("STARLING_COMPAT");
         const bool alone = spec_.size() == 1 && spec_.parent == 0;
         if (setting.empty() && (alone || allows_singletons(file.environment))) return;
@@ -155,7 +155,7 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
         outcome.error_class = MPI_ERR_SPAWN;
         outcome.failed_program = index;
         outcome.failed_index = which;
-        take_back(job);
+        undo_start(job);
         return false;
     }
     if (spec.forward_input && input_) input_->resume();
@@ -177,7 +177,8 @@ void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds 
             if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
             return;
         }
-        say("%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one "
+        print(
+            "%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one "
             "that "
             "was built with it), or set STARLING_SINGLETON=allow if that is meant",
             name_of(*job, rank).c_str(), library.c_str());
@@ -198,7 +199,7 @@ void Launcher::count_cores(const LocalJob& job) {
 void Launcher::assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start) {
     std::atomic<uint32_t>& place = job.segment.place(job.segment.local_index(rank));
     if (job.style.binding == Binding::core) {
-        cores.bound_to = static_cast<int>(cores_.take(cores.cpus));
+        cores.bound_to = static_cast<int>(cores_.claim(cores.cpus));
         start.cpus = &cores.cpus;
         const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
         job.segment.cell(rank).cpu = first;
@@ -216,12 +217,12 @@ void Launcher::report_binding(LocalJob& job, uint32_t rank) {
     const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::CpuLocation::kCpu;
     const char* host = job.segment.host(job.segment.header().my_host).name;
     if (bound != job::kNotBound)
-        say("rank %u on %s is bound to core %u", rank, host, bound);
+        print("rank %u on %s is bound to core %u", rank, host, bound);
     else if (use_ && word != job::CpuLocation::kNowhere)
-        say("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
+        print("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
     else
-        say("rank %u on %s is not bound%s", rank, host,
-            job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
+        print("rank %u on %s is not bound%s", rank, host,
+              job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
 }
 
 StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input) {
@@ -299,7 +300,7 @@ int Launcher::open_input(LocalJob& job, int& pipe_end) {
     if (job.style.capture) {
         const job::JobId id = job.id();
         auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
-            if (on_input_taken) on_input_taken(id);
+            if (on_input_read) on_input_read(id);
         });
         pipe_end = pipe->open_pipe();
         input_pipes_[id] = std::move(pipe);
@@ -310,7 +311,7 @@ int Launcher::open_input(LocalJob& job, int& pipe_end) {
     return pipe_end = input_->open_pipe();
 }
 
-void Launcher::take_back(LocalJob& job) {
+void Launcher::undo_start(LocalJob& job) {
     for (LocalRank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, SIGKILL);

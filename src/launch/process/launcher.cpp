@@ -32,7 +32,7 @@ Launcher::~Launcher() {
     if (null_input_ >= 0) close(null_input_);
 }
 
-void Launcher::say(const char* format, ...) {
+void Launcher::print(const char* format, ...) {
     if (settings_.quiet) return;
     char text[2048];
     int length = std::snprintf(text, sizeof text, "%s: ", settings_.name);
@@ -41,12 +41,12 @@ void Launcher::say(const char* format, ...) {
     length += std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length) - 1, format, arguments);
     va_end(arguments);
     length = std::min<int>(length, sizeof text - 2);
-    if (on_say) return on_say(std::string(text, static_cast<size_t>(length)));
+    if (on_print) return on_print(std::string(text, static_cast<size_t>(length)));
     text[length++] = '\n';
     output().write_lines(2, std::string_view(text, static_cast<size_t>(length)), {});
 }
 
-void Launcher::say_all(std::string_view text) {
+void Launcher::print_all(std::string_view text) {
     if (settings_.quiet) return;
     output().write_lines(2, std::string(settings_.name) + ": " + std::string(text), {});
 }
@@ -58,7 +58,7 @@ void Launcher::detail(const char* format, ...) {
     va_start(arguments, format);
     std::vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    say("%s", text);
+    print("%s", text);
 }
 
 bool Launcher::prepare() {
@@ -78,7 +78,7 @@ bool Launcher::prepare() {
     std::snprintf(name, sizeof name, "starling-%u-%d-%llx", geteuid(), getpid(), static_cast<unsigned long long>(random));
     mark_ = job::kLauncherVariable;
     mark_.append("=").append(name);
-    ask_for_short_slices();  // ranks wait for the launcher's news, for example that a rank has died
+    request_short_slices();  // ranks wait for the launcher's news, for example that a rank has died
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start(name);
@@ -139,17 +139,17 @@ OutputTagger& Launcher::output() {
 
 // Takes the segment from an inherited descriptor. A process whose /proc is closed passes its segment to this process under the same
 // descriptor number (control/start_server.cpp).
-static bool take_inherited(const job::JobAddress& address, job::JobSegment& out) {
+static bool open_inherited(const job::JobAddress& address, job::JobSegment& out) {
     const bool is_memory = fcntl(address.owner_fd, F_GET_SEALS) >= 0;
     const int own = is_memory ? fcntl(address.owner_fd, F_DUPFD_CLOEXEC, 0) : -1;
-    if (own < 0 || job::JobSegment::take(own, address, out) != MPI_SUCCESS) return false;
+    if (own < 0 || job::JobSegment::adopt_descriptor(own, address, out) != MPI_SUCCESS) return false;
     close(address.owner_fd);
     return true;
 }
 
 LocalJob* Launcher::adopt(const job::JobAddress& address) {
     job::JobSegment segment;
-    if (!take_inherited(address, segment) && job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
+    if (!open_inherited(address, segment) && job::JobSegment::open(address, segment) != MPI_SUCCESS) return nullptr;
     const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, address.owner_pid, 0));
     if (pid_fd < 0) {
         fail(MPI_ERR_OTHER, "cannot watch process %d: %s", address.owner_pid, std::strerror(errno));
@@ -174,7 +174,7 @@ LocalJob& Launcher::adopt(job::JobSegment&& segment) {
 
 int Launcher::run() {
     if (config().hang_report > 0)
-        report_when_hanging(loop_, *this, config().hang_report, [this](const std::string& text) { say_all(text); });
+        report_when_hanging(loop_, *this, config().hang_report, [this](const std::string& text) { print_all(text); });
     const int code = loop_.run();
     if (output_) output_->drain();
     control_.reset();

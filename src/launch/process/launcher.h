@@ -70,7 +70,7 @@ class Launcher {
     StartOutcome start_part(const JobSpec& spec, const JobPart& part);
     /// Creates a segment for a job that has no ranks here. Returns null and sets failure_text() on failure.
     LocalJob* make_stub(const job::JobDescription& description, const std::vector<uint32_t>& tree_hosts, uint32_t number);
-    /// Sends SIGTERM to the ranks here, and SIGKILL after a grace period; then Controller::all_gone is called. Does nothing if the ranks
+    /// Sends SIGTERM to the ranks here, and SIGKILL after a grace period; then Controller::on_all_ended is called. Does nothing if the ranks
     /// are already being ended.
     void end_part(LocalJob& job, int failed_rank);
     /// Sends SIGKILL to the job's ranks here at once.
@@ -82,10 +82,10 @@ class Launcher {
     /// Releases the job, which has ended on all hosts: processes that have its segment mapped see `state`.
     void release_part(LocalJob& job, job::JobState state);
     /// Undoes start_part(), as if the job had not been started.
-    void take_back_part(LocalJob& job);
-    /// Passes standard input to rank 0, which runs here; an empty text marks the end. on_input_taken is called as InputPipe's `on_taken`.
+    void undo_part(LocalJob& job);
+    /// Passes standard input to rank 0, which runs here; an empty text marks the end. on_input_read is called as InputPipe's `on_taken`.
     void feed_input(LocalJob& job, std::string data);
-    std::function<void(job::JobId)> on_input_taken;
+    std::function<void(job::JobId)> on_input_read;
     /// Writes the stacks of the job's ranks here to the job's standard error, while the loop continues; then calls `done`.
     void show_stacks(LocalJob& job, std::function<void()> done);
 
@@ -94,7 +94,7 @@ class Launcher {
     /// Called for each ended child process that is not a rank.
     std::function<void(pid_t pid, int status)> on_other_child;
     /// Called with a sentence that would otherwise go to standard error.
-    std::function<void(const std::string& sentence)> on_say;
+    std::function<void(const std::string& sentence)> on_print;
 
     // --- jobs that this launcher did not start ---
 
@@ -128,11 +128,11 @@ class Launcher {
     std::string name_of(const LocalJob& job, uint32_t rank) const;
     void ring_ranks(const LocalJob& job);
 
-    /// Writes "<name>: <sentence>" to standard error with one write. say() is silent with --quiet.
-    [[gnu::format(printf, 2, 3)]] void say(const char* format, ...);
-    /// say_all() writes lines of any length to this process's own standard error, without waiting for a slow reader. detail() writes only
+    /// Writes "<name>: <sentence>" to standard error with one write. print() is silent with --quiet.
+    [[gnu::format(printf, 2, 3)]] void print(const char* format, ...);
+    /// print_all() writes lines of any length to this process's own standard error, without waiting for a slow reader. detail() writes only
     /// with --verbose.
-    void say_all(std::string_view text);
+    void print_all(std::string_view text);
     [[gnu::format(printf, 2, 3)]] void detail(const char* format, ...);
 
   private:
@@ -162,7 +162,7 @@ class Launcher {
     bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
     int open_input(LocalJob& job, int& pipe_end);
     void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
-    void take_back(LocalJob& job);
+    void undo_start(LocalJob& job);
     bool watch_signals();
     void on_signals();
     void reap();
@@ -172,7 +172,7 @@ class Launcher {
     void note_failure(LocalJob& job, uint32_t rank, int status);
     void note_absent(LocalJob& job, uint32_t rank);
     std::string absence_of(const LocalJob& job, uint32_t rank) const;
-    NextCheck worth_a_look(job::JobId id);
+    NextCheck check_of(job::JobId id);
     void fail_for_absent(LocalJob& job, uint32_t absent);
     void end_ranks(LocalJob& job, int failed_rank);
     void kill_rest(LocalJob& job);
@@ -182,7 +182,7 @@ class Launcher {
     void finish(LocalJob& job);
     void ring_everyone(const LocalJob* first = nullptr);
     void on_external_exit(LocalJob& job, int pid_fd);
-    void keep_ended(LocalJob& job);
+    void store_ended(LocalJob& job);
 
     EventLoop& loop_;
     LauncherSettings settings_;

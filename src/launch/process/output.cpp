@@ -150,7 +150,7 @@ bool OutputTagger::read_some(OutputSource& source, size_t& bytes) {
     return true;
 }
 
-void OutputTagger::take_rest(OutputSource& source) {
+void OutputTagger::read_rest(OutputSource& source) {
     for (size_t bytes = 0, all = 0; all < kMostRest && read_some(source, bytes) && bytes > 0; all += bytes) {}
     end(source);
 }
@@ -173,7 +173,7 @@ void OutputTagger::add_text(OutputSource& source, std::string_view text) {
     }
     if (!line.empty() && source.patience == 0)
         source.patience =
-            loop_.after(source.route.alone ? kShortPatience : kPatience, [this, &source] { hand_on_unfinished(source); });
+            loop_.after(source.route.alone ? kShortPatience : kPatience, [this, &source] { pass_unfinished(source); });
 }
 
 void OutputTagger::add_tagged(OutputSource& source, std::string_view text) {
@@ -189,7 +189,7 @@ void OutputTagger::add_tagged(OutputSource& source, std::string_view text) {
     }
 }
 
-void OutputTagger::hand_on_unfinished(OutputSource& source) {
+void OutputTagger::pass_unfinished(OutputSource& source) {
     source.patience = 0;
     if (source.line.empty()) return;
     // The line of this timer may have ended, and another begun. A process that writes full blocks has not paused to prompt, but has lost
@@ -197,7 +197,7 @@ void OutputTagger::hand_on_unfinished(OutputSource& source) {
     const auto needed = source.bytes % kBlock == 0 ? kLongPatience : source.route.alone ? kShortPatience : kPatience;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(EventLoop::Clock::now() - source.last_text);
     if (waited < needed) {
-        source.patience = loop_.after(needed - waited, [this, &source] { hand_on_unfinished(source); });
+        source.patience = loop_.after(needed - waited, [this, &source] { pass_unfinished(source); });
         return;
     }
     // More data may already be in the pipe, if this process itself had no core.
@@ -238,7 +238,7 @@ void OutputTagger::write_out(OutputSink& sink, bool may_block) {
     while (sink.written < sink.pending.size()) {
         pollfd ready{sink.fd, POLLOUT, 0};
         if (!sink.never_blocks && poll(&ready, 1, patience) == 0) break;
-        if (write_piece(sink)) continue;
+        if (write_chunk(sink)) continue;
         // Some terminals are reported ready but take no data.
         if (patience <= 0) break;
         poll(nullptr, 0, 10);
@@ -262,7 +262,7 @@ void OutputTagger::write_out(OutputSink& sink, bool may_block) {
 
 // Returns how many bytes a pipe that poll reports as ready takes in one piece without blocking. PIPE_BUF bytes always fit. Half of its
 // capacity minus its content fits too, since its pages are at least half full. A longer piece might be split.
-size_t OutputTagger::piece(const OutputSink& sink) {
+size_t OutputTagger::chunk_size(const OutputSink& sink) {
     int held;
     if (sink.pipe_bytes / 2 <= PIPE_BUF || ioctl(sink.fd, FIONREAD, &held) != 0 || held < 0) return PIPE_BUF;
     const auto full = static_cast<size_t>(held);
@@ -270,11 +270,11 @@ size_t OutputTagger::piece(const OutputSink& sink) {
 }
 
 // Writes one piece of the pending text. Returns false if nothing was written.
-bool OutputTagger::write_piece(OutputSink& sink) {
+bool OutputTagger::write_chunk(OutputSink& sink) {
     std::string_view front = std::string_view(sink.pending).substr(sink.written);
     if (!sink.never_blocks) {
         // Write whole lines in one piece, since other processes may write to the same file.
-        front = front.substr(0, piece(sink));
+        front = front.substr(0, chunk_size(sink));
         if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);
     }
     const ssize_t n = write(sink.fd, front.data(), front.size());
@@ -291,11 +291,11 @@ void OutputTagger::lose(OutputSink& sink, int error) {
     if (error == EPIPE || error == ECONNRESET) {
         // Close the pipes of the ranks, so that they get the SIGPIPE that a direct pipe to that reader would cause.
         if (exit_code_ == 0) exit_code_ = 128 + SIGPIPE;
-        sink.gone = true;
+        sink.reader_closed = true;
         for (OutputSource& source : sources_) {
             if (source.sink == &sink) close_source(source);
         }
-        return sink.from_elsewhere ? tell_reader_gone() : void();
+        return sink.from_elsewhere ? report_reader_closed() : void();
     }
     exit_code_ = 1;
     // Later output may find room again, so the sink stays open.
@@ -306,14 +306,14 @@ void OutputTagger::lose(OutputSink& sink, int error) {
                 {});
 }
 
-void OutputTagger::tell_reader_gone() {
-    if (!on_reader_gone || std::exchange(told_gone_, true)) return;
-    loop_.after(std::chrono::milliseconds(0), [this] { on_reader_gone(); });
+void OutputTagger::report_reader_closed() {
+    if (!on_reader_closed || std::exchange(reported_closed_, true)) return;
+    loop_.after(std::chrono::milliseconds(0), [this] { on_reader_closed(); });
 }
 
 void OutputTagger::flush(OutputSink& sink, bool may_block) {
     if (sink.job == 0) {
-        if (sink.gone) sink.pending.clear();
+        if (sink.reader_closed) sink.pending.clear();
         write_out(sink, may_block);
     } else if (!sink.pending.empty() && forward) {
         sink.in_flight += sink.pending.size();
@@ -360,7 +360,7 @@ void OutputTagger::check_written() {
     for (OutputSource& source : sources_) {
         if (!all_written()) break;
         if (source.fd < 0 || source.sink->job != 0) continue;
-        take_rest(source);
+        read_rest(source);
         flush(*source.sink, false);
     }
     checking_ = false;
@@ -381,7 +381,7 @@ void OutputTagger::write_lines(int target, std::string_view lines, std::function
     if (written) {
         to.from_elsewhere = true;
         to.on_room.push_back(std::move(written));
-        if (to.gone) tell_reader_gone();
+        if (to.reader_closed) report_reader_closed();
     }
     flush(to, false);
 }
@@ -389,7 +389,7 @@ void OutputTagger::write_lines(int target, std::string_view lines, std::function
 void OutputTagger::end_job(job::JobId job) {
     for (OutputSource& source : sources_) {
         if (source.fd < 0 || source.sink->job != job) continue;
-        take_rest(source);
+        read_rest(source);
         flush(*source.sink, false);
     }
     sources_.remove_if([job](const OutputSource& source) { return source.sink->job == job; });
@@ -399,7 +399,7 @@ void OutputTagger::end_job(job::JobId job) {
 void OutputTagger::drain() {
     for (OutputSource& source : sources_) {
         if (source.fd < 0) continue;
-        take_rest(source);
+        read_rest(source);
         flush(*source.sink, true);
     }
     for (auto& [key, sink] : sinks_) flush(sink, true);

@@ -48,7 +48,7 @@ class OutputTagger {
     void write_lines(int target, std::string_view lines, std::function<void()> written);
     /// Called soon after lines of other hosts met a reader that has closed its end: the processes that wrote them cannot notice it by
     /// SIGPIPE.
-    std::function<void()> on_reader_gone;
+    std::function<void()> on_reader_closed;
 
     /// Reads all data that the pipes hold now.
     void read_now();
@@ -76,12 +76,12 @@ class OutputTagger {
         bool never_blocks = false;  ///< true: a file or /dev/null, where other writers' lines cannot split one write
         size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
         std::string pending;
-        size_t written = 0;    ///< bytes of `pending` that are written
-        size_t in_flight = 0;  ///< bytes passed to `forward` and not acknowledged
-        bool waiting = false;  ///< true: waits until the reader takes data
-        bool paused = false;   ///< true: the pipes of the ranks are not read
-        bool gone = false;     ///< true: the reader has closed its end
-        bool failed = false;   ///< true: an error was reported
+        size_t written = 0;          ///< bytes of `pending` that are written
+        size_t in_flight = 0;        ///< bytes passed to `forward` and not acknowledged
+        bool waiting = false;        ///< true: waits until the reader takes data
+        bool paused = false;         ///< true: the pipes of the ranks are not read
+        bool reader_closed = false;  ///< true: the reader has closed its end
+        bool failed = false;         ///< true: an error was reported
         bool from_elsewhere = false;
         std::vector<std::function<void()>> on_room;
     };
@@ -97,20 +97,20 @@ class OutputTagger {
 
     void on_readable(OutputSource& source);
     bool read_some(OutputSource& source, size_t& bytes);
-    void take_rest(OutputSource& source);
+    void read_rest(OutputSource& source);
     void add_text(OutputSource& source, std::string_view text);
     void add_tagged(OutputSource& source, std::string_view text);
-    void hand_on_unfinished(OutputSource& source);
+    void pass_unfinished(OutputSource& source);
     void end(OutputSource& source);
     void close_source(OutputSource& source);
     void forget_closed();
     void open_sink(OutputSink& sink);
     void flush(OutputSink& sink, bool may_block);
     void write_out(OutputSink& sink, bool may_block);
-    static size_t piece(const OutputSink& sink);
-    bool write_piece(OutputSink& sink);
+    static size_t chunk_size(const OutputSink& sink);
+    bool write_chunk(OutputSink& sink);
     void lose(OutputSink& sink, int error);
-    void tell_reader_gone();
+    void report_reader_closed();
     void regulate(OutputSink& sink);
     bool all_written() const;
     void check_written();
@@ -123,7 +123,7 @@ class OutputTagger {
     std::vector<char> buffer_;
     std::function<void()> when_written_;
     bool checking_ = false;
-    bool told_gone_ = false;
+    bool reported_closed_ = false;
     int exit_code_ = 0;
 };
 

@@ -89,7 +89,7 @@ class AgentStart : public NodeStart {
 
     bool finished() const override { return pid_ < 0 && out_ < 0 && err_ < 0; }
 
-    std::string said() const override {
+    std::string greeting_text() const override {
         if (version_seen_) return "the daemon was started there but has not connected";
         return last_words(complaints_);
     }
@@ -105,7 +105,7 @@ class AgentStart : public NodeStart {
     void watch_pipes();
     void write_input();
     void read_from(int& fd, std::string& text);
-    void look_at_output();
+    void read_output();
     void on_pid_ready();
     void on_exit(int status);
     void conclude();
@@ -203,12 +203,12 @@ void AgentStart::read_from(int& fd, std::string& text) {
     } else {
         drop(fd);
     }
-    if (&text == &output_) return look_at_output();
+    if (&text == &output_) return read_output();
     conclude();
 }
 
 // Handles the node's lines. Lines that a login script prints before and after are skipped.
-void AgentStart::look_at_output() {
+void AgentStart::read_output() {
     for (size_t end; (end = output_.find('\n')) != std::string::npos;) {
         const std::string line = output_.substr(0, end);
         output_.erase(0, end + 1);

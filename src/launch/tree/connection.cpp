@@ -25,7 +25,7 @@ TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::HandshakeRole
     loop_.watch(fd_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
     if (std::string opening = handshake_.opening(); !opening.empty()) {
         queued_ += opening.size();
-        pieces_.push_back({std::move(opening), nullptr});
+        parts_.push_back({std::move(opening), nullptr});
         pump();
     }
 }
@@ -72,14 +72,14 @@ void TreeConnection::receive() {
                                   "or has too many other connections");
         }
         total += static_cast<size_t>(n);
-        heard_ = Clock::now();
-        if (!take({buffer, static_cast<size_t>(n)})) return;
+        last_received_ = Clock::now();
+        if (!handle_bytes({buffer, static_cast<size_t>(n)})) return;
     }
 }
 
 // Returns false if the connection has been closed.
-bool TreeConnection::take(std::string_view bytes) {
-    if (!opener_ && !greet(bytes)) return false;
+bool TreeConnection::handle_bytes(std::string_view bytes) {
+    if (!opener_ && !handle_hello(bytes)) return false;
     while (!bytes.empty()) {
         TreeFrameKind kind{};
         std::string body;
@@ -94,12 +94,12 @@ bool TreeConnection::take(std::string_view bytes) {
     return true;
 }
 
-bool TreeConnection::greet(std::string_view& bytes) {
+bool TreeConnection::handle_hello(std::string_view& bytes) {
     std::string answer;
     const auto state = handshake_.feed(bytes, answer);
     if (!answer.empty()) {
         queued_ += answer.size();
-        pieces_.push_back({std::move(answer), nullptr});
+        parts_.push_back({std::move(answer), nullptr});
         pump();
     }
     if (state == Handshake::HandshakeState::refused) {
@@ -120,14 +120,14 @@ void TreeConnection::add(OutgoingFrame frame) {
     queued_ += kFrameHead + body + kFrameSeal;
     // A small frame, the common case, is one piece. An encrypted payload must be copied in any case.
     if (payload.size() <= 4096 || sealer_->encrypts()) {
-        pieces_.push_back({sealer_->seal(frame.kind, frame.head, payload, frame.tail), nullptr});
+        parts_.push_back({sealer_->seal(frame.kind, frame.head, payload, frame.tail), nullptr});
         return;
     }
     std::string head = sealer_->head(frame.kind, body);
     const std::string seal = sealer_->seal_of(head, frame.head, payload, frame.tail);
-    pieces_.push_back({std::move(head.append(frame.head)), nullptr});
-    pieces_.push_back({{}, std::move(frame.content)});
-    pieces_.push_back({std::move(frame.tail.append(seal)), nullptr});
+    parts_.push_back({std::move(head.append(frame.head)), nullptr});
+    parts_.push_back({{}, std::move(frame.content)});
+    parts_.push_back({std::move(frame.tail.append(seal)), nullptr});
 }
 
 void TreeConnection::send(TreeFrameKind kind, std::string body) {
@@ -150,7 +150,7 @@ bool TreeConnection::refill() {
         add(std::move(frame));
         frame = {};
     }
-    return !pieces_.empty();
+    return !parts_.empty();
 }
 
 void TreeConnection::flush() {
@@ -164,7 +164,7 @@ void TreeConnection::flush() {
 bool TreeConnection::write_some() {
     iovec parts[kMaxPieces];
     int n = 0;
-    for (auto piece = pieces_.begin(); piece != pieces_.end() && n < kMaxPieces; ++piece, ++n) {
+    for (auto piece = parts_.begin(); piece != parts_.end() && n < kMaxPieces; ++piece, ++n) {
         const std::string_view view = piece->view();
         const size_t skip = n == 0 ? written_ : 0;
         parts[n] = {const_cast<char*>(view.data() + skip), view.size() - skip};
@@ -181,16 +181,16 @@ bool TreeConnection::write_some() {
     }
     if (sent < 0) {
         // receive() reports the error, after the last data from the peer has been handled.
-        pieces_.clear();
+        parts_.clear();
         queued_ = written_ = 0;
         shutdown(fd_, SHUT_WR);
         return false;
     }
-    said_ = Clock::now();
+    last_sent_ = Clock::now();
     queued_ -= static_cast<size_t>(sent);
-    for (written_ += static_cast<size_t>(sent); !pieces_.empty() && written_ >= pieces_.front().view().size();) {
-        written_ -= pieces_.front().view().size();
-        pieces_.pop_front();
+    for (written_ += static_cast<size_t>(sent); !parts_.empty() && written_ >= parts_.front().view().size();) {
+        written_ -= parts_.front().view().size();
+        parts_.pop_front();
     }
     return true;
 }

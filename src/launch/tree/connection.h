@@ -55,10 +55,10 @@ class TreeConnection {
 
     bool is_open() const { return fd_ >= 0 && sealer_.has_value(); }
     bool is_closed() const { return fd_ < 0; }
-    bool all_written() const { return pieces_.empty(); }
-    Clock::time_point heard() const { return heard_; }
-    Clock::time_point said() const { return said_; }
-    void forgive() { heard_ = Clock::now(); }  ///< resets the silence after this process itself was suspended
+    bool all_written() const { return parts_.empty(); }
+    Clock::time_point last_received() const { return last_received_; }
+    Clock::time_point last_sent() const { return last_sent_; }
+    void forgive() { last_received_ = Clock::now(); }  ///< resets the silence after this process itself was suspended
 
   private:
     struct SendPart {
@@ -69,8 +69,8 @@ class TreeConnection {
 
     void on_ready(uint32_t events);
     void receive();
-    bool take(std::string_view bytes);
-    bool greet(std::string_view& bytes);
+    bool handle_bytes(std::string_view bytes);
+    bool handle_hello(std::string_view& bytes);
     void add(OutgoingFrame frame);
     void flush();
     bool refill();
@@ -84,12 +84,12 @@ class TreeConnection {
     Handshake handshake_;
     std::optional<FrameSealer> sealer_;  ///< set after the handshake
     std::optional<FrameOpener> opener_;
-    std::deque<SendPart> pieces_;
-    size_t queued_ = 0;   ///< total bytes in pieces_
-    size_t written_ = 0;  ///< bytes of the first of pieces_ that are written
+    std::deque<SendPart> parts_;
+    size_t queued_ = 0;   ///< total bytes in parts_
+    size_t written_ = 0;  ///< bytes of the first of parts_ that are written
     bool wants_room_ = false;
     EventLoop::TimerId flush_timer_ = 0;
-    Clock::time_point heard_ = Clock::now(), said_ = heard_;
+    Clock::time_point last_received_ = Clock::now(), last_sent_ = last_received_;
 };
 
 }  // namespace starling::launch

@@ -30,8 +30,8 @@ std::string encode(const GatheredPayload& message) {
     Writer out;
     out.string(message.topic).number(static_cast<uint8_t>(message.eager));
     message.contributors.encode(out);
-    out.number(static_cast<uint32_t>(message.pieces.size()));
-    for (const GatheredPiece& piece : message.pieces) {
+    out.number(static_cast<uint32_t>(message.parts.size()));
+    for (const GatheredPiece& piece : message.parts) {
         piece.hosts.encode(out);
         out.string(piece.bytes);
     }
@@ -44,19 +44,19 @@ bool decode(std::string_view bytes, GatheredPayload& out) {
     const auto eager = in.number<uint8_t>();
     out.eager = eager == 1;
     if (eager > 1 || !HostSet::decode(in, out.contributors)) return false;
-    out.pieces.clear();
-    out.pieces.resize(in.count(8));
-    for (GatheredPiece& piece : out.pieces) {
+    out.parts.clear();
+    out.parts.resize(in.count(8));
+    for (GatheredPiece& piece : out.parts) {
         if (!HostSet::decode(in, piece.hosts) || piece.hosts.empty()) return false;
         piece.bytes = in.string();
     }
-    return in.done() && !out.pieces.empty();
+    return in.done() && !out.parts.empty();
 }
 
 void TopicGathering::add(const GatheredPayload& news, DeliveryReceipt receipt) {
     contributors_.add(news.contributors);
     eager_ = eager_ || news.eager;
-    for (const GatheredPiece& piece : news.pieces) {
+    for (const GatheredPiece& piece : news.parts) {
         HostSet hosts = piece.hosts;
         hosts.remove(held_);
         if (hosts.empty()) continue;
@@ -64,14 +64,14 @@ void TopicGathering::add(const GatheredPayload& news, DeliveryReceipt receipt) {
         heard_.add(hosts);
         // Most topics have either one kind of piece or a different one per host: comparing with the last few suffices.
         constexpr size_t kLooked = 4;
-        const size_t first = pieces_.size() - std::min(pieces_.size(), kLooked);
-        const auto same = std::find_if(pieces_.begin() + static_cast<ptrdiff_t>(first), pieces_.end(),
+        const size_t first = parts_.size() - std::min(parts_.size(), kLooked);
+        const auto same = std::find_if(parts_.begin() + static_cast<ptrdiff_t>(first), parts_.end(),
                                        [&](const GatheredPart& other) { return other.bytes == piece.bytes; });
-        if (same != pieces_.end()) {
+        if (same != parts_.end()) {
             same->hosts.add(hosts);
         } else {
             bytes_ += piece.bytes.size();
-            pieces_.push_back({std::move(hosts), std::string(piece.bytes)});
+            parts_.push_back({std::move(hosts), std::string(piece.bytes)});
         }
     }
     if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // not a test of its pointer, which is always null
@@ -83,13 +83,13 @@ bool TopicGathering::complete_for(const HostSet& hosts) const {
     return missing.empty();
 }
 
-std::string TopicGathering::take(std::string_view topic, DeliveryReceipt& receipt) {
+std::string TopicGathering::receive(std::string_view topic, DeliveryReceipt& receipt) {
     GatheredPayload message{topic, contributors_, eager_, {}};
-    for (const GatheredPart& piece : pieces_) message.pieces.push_back({piece.hosts, piece.bytes});
+    for (const GatheredPart& piece : parts_) message.parts.push_back({piece.hosts, piece.bytes});
     std::string bytes = encode(message);
     receipt = std::make_shared<std::vector<DeliveryReceipt>>(std::move(receipts_));
     receipts_.clear();
-    pieces_.clear();
+    parts_.clear();
     held_ = {};
     bytes_ = 0;
     taken_ = true;
@@ -101,7 +101,7 @@ void Implementation::gather(std::string_view topic, std::string_view piece, cons
     if (orphan) return;
     const GatheredPayload own{topic, contributors, eager, {{HostSet::one(self.host), piece}}};
     if (!is_root()) return gather_in(own, urgency, nullptr);
-    defer([this, bytes = encode(own)] { hand_over_gathered(bytes); });
+    defer([this, bytes = encode(own)] { deliver_gathered(bytes); });
 }
 
 void Implementation::gather_in(const GatheredPayload& news, Urgency urgency, DeliveryReceipt receipt) {
@@ -133,7 +133,7 @@ void Implementation::gather_up(const std::string& topic, Urgency urgency) {
     if (gathering.empty()) return;
     auto content = std::make_shared<Content>();
     DeliveryReceipt receipt;
-    content->storage = gathering.take(it->first, receipt);
+    content->storage = gathering.receive(it->first, receipt);
     content->payload = content->storage;
     content->origin = self.host;
     content->urgency = urgency;
@@ -169,9 +169,9 @@ void Implementation::drop_gatherings() {
     }
 }
 
-void Implementation::hand_over_gathered(std::string_view bytes) {
+void Implementation::deliver_gathered(std::string_view bytes) {
     GatheredPayload message;
-    if (handlers.on_gathered && decode(bytes, message)) handlers.on_gathered(message.topic, message.pieces);
+    if (handlers.on_gathered && decode(bytes, message)) handlers.on_gathered(message.topic, message.parts);
 }
 
 }  // namespace starling::launch

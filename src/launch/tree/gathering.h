@@ -15,7 +15,7 @@ struct GatheredPayload {
     std::string_view topic;
     HostSet contributors;  ///< all hosts that will contribute
     bool eager = false;
-    std::vector<GatheredPiece> pieces;  ///< the pieces, at least one
+    std::vector<GatheredPiece> parts;  ///< the pieces, at least one
 };
 
 std::string encode(const GatheredPayload& message);
@@ -34,11 +34,11 @@ class TopicGathering {
     /// Returns whether the pieces must go up at once: they are the first ones of an eager topic.
     bool in_a_hurry() const { return eager_ && !taken_; }
     bool is_eager() const { return eager_; }
-    bool empty() const { return pieces_.empty(); }
+    bool empty() const { return parts_.empty(); }
     size_t bytes() const { return bytes_; }
 
     /// Removes all pieces and returns them as one message. `receipt` is set to their combined receipt.
-    std::string take(std::string_view topic, DeliveryReceipt& receipt);
+    std::string receive(std::string_view topic, DeliveryReceipt& receipt);
 
     // Timing, maintained by the daemon.
     EventLoop::TimerId timer = 0;  ///< timer after which incomplete pieces are sent up
@@ -51,7 +51,7 @@ class TopicGathering {
     };
     HostSet contributors_, heard_, held_;
     bool eager_ = false, taken_ = false;
-    std::vector<GatheredPart> pieces_;
+    std::vector<GatheredPart> parts_;
     std::vector<DeliveryReceipt> receipts_;
     size_t bytes_ = 0;
 };

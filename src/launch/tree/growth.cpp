@@ -71,7 +71,7 @@ void Implementation::start(std::vector<GrowHost> list) {
     branch.timer = loop.after(settings.start_limit, [this, &branch] {
         branch.timer = 0;
         const std::string seconds = std::to_string((settings.start_limit.count() + 999) / 1000);
-        const std::string said = branch.start->said();
+        const std::string said = branch.start->greeting_text();
         start_failed(branch.id, "no daemon after " + seconds + " s" + (said.empty() ? "" : ": " + said) +
                                     "; the host may be unreachable or slow (STARLING_LAUNCH_TIMEOUT sets the limit)");
     });
@@ -93,7 +93,7 @@ void Implementation::start_failed(uint64_t id, const std::string& why) {
                   "host " + branch.head.name + ": " + why};
     std::vector<GrowHost> waiting = std::move(branch.waiting);
     branch.members.remove(branch.head.host);
-    const auto messages = branch.outbox.take(branch.members);
+    const auto messages = branch.outbox.extract(branch.members);
     remove_branch(branch);
     report(failed);
     place(std::move(waiting));

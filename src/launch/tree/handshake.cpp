@@ -100,13 +100,13 @@ Handshake::HandshakeState Handshake::feed(std::string_view& bytes, std::string& 
         if (role_ == HandshakeRole::parent && !challenged_ && buffer_.substr(0, known) != kMagic.substr(0, known))
             return state_ = HandshakeState::refused;
         if (buffer_.size() < wanted()) continue;
-        state_ = role_ == HandshakeRole::child ? take_challenge(out) : challenged_ ? take_proof() : take_hello(out);
+        state_ = role_ == HandshakeRole::child ? handle_challenge(out) : challenged_ ? handle_proof() : handle_hello(out);
         buffer_.clear();
     }
     return state_;
 }
 
-Handshake::HandshakeState Handshake::take_hello(std::string& out) {
+Handshake::HandshakeState Handshake::handle_hello(std::string& out) {
     if (!equal_secret(std::string_view(buffer_).substr(kMagic.size(), kTag), tag())) return HandshakeState::refused;
     child_nonce_ = buffer_.substr(kMagic.size() + kTag);
     challenged_ = true;
@@ -137,7 +137,7 @@ bool Handshake::open_credential() {
     return true;
 }
 
-Handshake::HandshakeState Handshake::take_challenge(std::string& out) {
+Handshake::HandshakeState Handshake::handle_challenge(std::string& out) {
     parent_nonce_ = buffer_.substr(0, kNonce);
     if (munge_ && !open_credential()) return HandshakeState::refused;
     const std::string_view given = std::string_view(buffer_).substr(kNonce, kProof);
@@ -150,7 +150,7 @@ Handshake::HandshakeState Handshake::take_challenge(std::string& out) {
     return HandshakeState::proved;
 }
 
-Handshake::HandshakeState Handshake::take_proof() {
+Handshake::HandshakeState Handshake::handle_proof() {
     return equal_secret(buffer_, view_of(proof(HandshakeRole::child, encrypt_))) ? HandshakeState::proved
                                                                                  : HandshakeState::refused;
 }

@@ -42,9 +42,9 @@ class Handshake {
     static constexpr size_t kNonce = 16, kHello = 32, kProof = 32;
 
   private:
-    HandshakeState take_hello(std::string& out);
-    HandshakeState take_challenge(std::string& out);
-    HandshakeState take_proof();
+    HandshakeState handle_hello(std::string& out);
+    HandshakeState handle_challenge(std::string& out);
+    HandshakeState handle_proof();
     using Digest = std::array<uint8_t, 32>;
 
     Digest derive(std::string_view purpose, bool encrypt) const;

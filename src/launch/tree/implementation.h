@@ -39,7 +39,7 @@ struct Branch : Neighbour {
     HostSet members;  ///< the head and all hosts below it, ready or not
     BranchState state = BranchState::starting;
     uint64_t incarnation = 0;
-    bool doubted = false;           ///< live, but silent for some heartbeats
+    bool is_silent = false;         ///< live, but silent for some heartbeats
     std::vector<GrowHost> waiting;  ///< hosts that the head will start once it is connected
     std::unique_ptr<NodeStart> start;
     EventLoop::TimerId timer = 0;  ///< timer for the start, or for limbo
@@ -52,7 +52,7 @@ struct KnownHost {
     std::string name;
     KnownHostState state = KnownHostState::starting;
     uint32_t attempt = 1;
-    bool doubtful = false;  ///< true: in state `up`, but the connection to the host is silent or lost
+    bool suspected = false;  ///< true: in state `up`, but the connection to the host is silent or lost
 };
 
 struct Tree::Implementation {
@@ -82,7 +82,7 @@ struct Tree::Implementation {
     void route(const std::shared_ptr<const Content>& content, HostSet to, const DeliveryReceipt& receipt,
                const Neighbour* from);
     void deliver(const std::shared_ptr<const Content>& content, const DeliveryReceipt& receipt);
-    void hand_over(const Content& content);
+    void deliver(const Content& content);
     void release_bulk();
     void on_message(Neighbour& from, std::string& body);
     void on_done(Neighbour& from, const std::string& body);
@@ -98,7 +98,7 @@ struct Tree::Implementation {
     void gather_in(const GatheredPayload& news, Urgency urgency, DeliveryReceipt receipt);
     void gather_up(const std::string& topic, Urgency urgency);
     void gather_up_everything();
-    void hand_over_gathered(std::string_view bytes);
+    void deliver_gathered(std::string_view bytes);
     void forget_old_gatherings(EventLoop::Clock::time_point now);
     void drop_gatherings();
     HostSet all_here() const;
@@ -122,12 +122,12 @@ struct Tree::Implementation {
     void release(const HostSet& hosts, Branch* keep, std::vector<TreeOutbox::OutboxMessage>& messages);
     void remove_branch(Branch& branch);
     void limbo(Branch& branch, const std::string& why);
-    void doubt_silent_branches(EventLoop::Clock::time_point now);
+    void suspect_silent_branches(EventLoop::Clock::time_point now);
     void lose_members(Branch& branch, const HostSet& hosts, const std::string& why);
     void report(const Report& report);
     bool pass_report(Branch& from, Content& content);
     void on_report(const Report& report);
-    void on_doubt(TreeHostId host, bool doubtful);
+    void on_suspect(TreeHostId host, bool suspected);
     void on_host_lost(TreeHostId host, const std::string& why);
     Branch* branch_of(TreeHostId host);
     uint32_t attempt_of(TreeHostId host) const;
@@ -176,7 +176,7 @@ struct Tree::Implementation {
     bool ending = false;   ///< true: no more hosts are started
     bool leaving = false;  ///< true: this daemon leaves when no host is below and all messages have arrived
     bool orphan = false;   ///< true: no daemon is above any more
-    bool said_bye = false;
+    bool sent_bye = false;
     bool destroying = false;
     EventLoop::Clock::time_point end_limit{};
     EventLoop::TimerId end_timer = 0;

@@ -81,12 +81,12 @@ void TreeListener::admit(int fd) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     // A daemon authenticates itself within a round trip. So if there are too many connections, the oldest is not from a daemon.
-    if (strangers_.size() >= kMaxStrangers) drop(strangers_.begin());
-    const auto it = strangers_.insert(strangers_.end(), {nullptr, EventLoop::Clock::now()});
+    if (unauthenticated_.size() >= kMaxStrangers) drop(unauthenticated_.begin());
+    const auto it = unauthenticated_.insert(unauthenticated_.end(), {nullptr, EventLoop::Clock::now()});
     TreeConnection::Handlers handlers;
     handlers.on_open = [this, it] {
         auto connection = std::move(it->connection);
-        strangers_.erase(it);
+        unauthenticated_.erase(it);
         on_peer_(std::move(connection));
     };
     handlers.on_close = [this, it](const std::string&) { drop(it); };
@@ -98,7 +98,7 @@ void TreeListener::admit(int fd) {
 void TreeListener::drop(std::list<Stranger>::iterator stranger) {
     stranger->connection->close();
     graves_.push_back(std::move(stranger->connection));
-    strangers_.erase(stranger);
+    unauthenticated_.erase(stranger);
     if (burial_ == 0) burial_ = loop_.after(std::chrono::milliseconds(0), [this] { bury(); });
 }
 
@@ -110,9 +110,9 @@ void TreeListener::bury() {
 void TreeListener::expire() {
     expiry_ = 0;
     const auto now = EventLoop::Clock::now();
-    while (!strangers_.empty() && now - strangers_.front().since >= kTimeToProve) drop(strangers_.begin());
-    if (strangers_.empty()) return;
-    const auto left = kTimeToProve - (now - strangers_.front().since);
+    while (!unauthenticated_.empty() && now - unauthenticated_.front().since >= kTimeToProve) drop(unauthenticated_.begin());
+    if (unauthenticated_.empty()) return;
+    const auto left = kTimeToProve - (now - unauthenticated_.front().since);
     expiry_ = loop_.after(std::chrono::ceil<std::chrono::milliseconds>(left), [this] { expire(); });
 }
 

@@ -26,7 +26,7 @@ class TreeListener {
     bool is_open() const { return !sockets_.empty(); }
     const std::vector<DaemonAddress>& endpoints() const { return endpoints_; }
     /// Returns the number of connections that are not authenticated yet.
-    size_t strangers() const { return strangers_.size(); }
+    size_t unauthenticated() const { return unauthenticated_.size(); }
 
     static constexpr size_t kMaxStrangers = 128;
     static constexpr std::chrono::seconds kTimeToProve{5};
@@ -49,7 +49,7 @@ class TreeListener {
     OnPeer on_peer_;
     std::vector<int> sockets_;
     std::vector<DaemonAddress> endpoints_;
-    std::list<Stranger> strangers_;                        ///< connections that are not authenticated yet, oldest first
+    std::list<Stranger> unauthenticated_;                  ///< connections that are not authenticated yet, oldest first
     std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< connections that were closed within their own handlers
     EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;
 };

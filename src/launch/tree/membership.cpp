@@ -129,13 +129,13 @@ void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<Tre
         HostSet gone = branch.members.intersection(hosts);
         if (&branch == keep || gone.empty()) continue;
         branch.members.remove(gone);
-        for (auto& message : branch.outbox.take(gone)) messages.push_back(std::move(message));
+        for (auto& message : branch.outbox.extract(gone)) messages.push_back(std::move(message));
         if (branch.state == Branch::BranchState::live && !gone.contains(branch.head.host))
             branch.connection->send(TreeFrameKind::moved, encode(gone));
         std::erase_if(branch.waiting, [&](const GrowHost& host) { return gone.contains(host.host); });
         if (gone.contains(branch.head.host)) {
             if (branch.state == Branch::BranchState::starting) {
-                for (auto& message : branch.outbox.take(branch.members)) theirs.push_back(std::move(message));
+                for (auto& message : branch.outbox.extract(branch.members)) theirs.push_back(std::move(message));
                 branch.members = {};
                 std::move(branch.waiting.begin(), branch.waiting.end(), std::back_inserter(homeless));
                 branch.waiting.clear();
@@ -181,8 +181,8 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
     disconnect(branch);
     branch.state = Branch::BranchState::limbo;
     branch.trouble = why;
-    branch.doubted = false;
-    if (!branch.members.empty()) report({Report::HostReportKind::doubtful, branch.members, 1, {}});
+    branch.is_silent = false;
+    if (!branch.members.empty()) report({Report::HostReportKind::suspected, branch.members, 1, {}});
     if (branch.timer != 0) loop.cancel(branch.timer);
     branch.timer = loop.after(settings.grace, [this, &branch] {
         branch.timer = 0;
@@ -193,13 +193,13 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
 }
 
 // Reports silent branches as doubtful, long before they count as lost, so that no new work is placed there.
-void Implementation::doubt_silent_branches(EventLoop::Clock::time_point now) {
+void Implementation::suspect_silent_branches(EventLoop::Clock::time_point now) {
     constexpr int kBeats = 3;  // a single heartbeat may be late
     for (Branch& branch : branches) {
         if (!branch.connection || branch.members.empty()) continue;
-        const bool silent = now - branch.connection->heard() > settings.heartbeat * kBeats;
-        if (std::exchange(branch.doubted, silent) == silent) continue;
-        report({silent ? Report::HostReportKind::doubtful : Report::HostReportKind::sure, branch.members, 1, {}});
+        const bool silent = now - branch.connection->last_received() > settings.heartbeat * kBeats;
+        if (std::exchange(branch.is_silent, silent) == silent) continue;
+        report({silent ? Report::HostReportKind::suspected : Report::HostReportKind::sure, branch.members, 1, {}});
     }
 }
 
@@ -218,7 +218,7 @@ void Implementation::remove_branch(Branch& branch) {
 void Implementation::lose_members(Branch& branch, const HostSet& hosts, const std::string& why) {
     const HostSet lost = branch.members.intersection(hosts);
     branch.members.remove(lost);
-    branch.outbox.take(lost);
+    branch.outbox.extract(lost);
     for (const auto& [host, attempt] : std::unordered_map(attempts)) {
         if (lost.contains(host)) attempts.erase(host);
     }
@@ -259,8 +259,8 @@ void Implementation::on_report(const Report& report) {
         KnownHost& host = hosts[id];
         if (report.what == Report::HostReportKind::lost) {
             on_host_lost(id, report.text);
-        } else if (report.what == Report::HostReportKind::doubtful || report.what == Report::HostReportKind::sure) {
-            on_doubt(id, report.what == Report::HostReportKind::doubtful);
+        } else if (report.what == Report::HostReportKind::suspected || report.what == Report::HostReportKind::sure) {
+            on_suspect(id, report.what == Report::HostReportKind::suspected);
         } else if (host.state == KnownHost::KnownHostState::starting && host.attempt == report.attempt) {
             const bool ready = report.what == Report::HostReportKind::ready;
             host.state = ready ? KnownHost::KnownHostState::up : KnownHost::KnownHostState::failed;
@@ -270,10 +270,10 @@ void Implementation::on_report(const Report& report) {
     }
 }
 
-void Implementation::on_doubt(TreeHostId id, bool doubtful) {
+void Implementation::on_suspect(TreeHostId id, bool suspected) {
     KnownHost& host = hosts[id];
-    if (host.state != KnownHost::KnownHostState::up || std::exchange(host.doubtful, doubtful) == doubtful) return;
-    if (handlers.on_doubt) handlers.on_doubt(id, doubtful);
+    if (host.state != KnownHost::KnownHostState::up || std::exchange(host.suspected, suspected) == suspected) return;
+    if (handlers.on_suspect) handlers.on_suspect(id, suspected);
 }
 
 void Implementation::on_host_lost(TreeHostId id, const std::string& why) {

@@ -85,8 +85,8 @@ struct Report {
         ready = 1,
         failed,
         lost,
-        doubtful,  ///< the connection to the hosts is broken or silent; followed by `lost` or `sure`
-        sure,      ///< the connection works again
+        suspected,  ///< the connection to the hosts is broken or silent; followed by `lost` or `sure`
+        sure,       ///< the connection works again
     };
     HostReportKind what = HostReportKind::ready;
     HostSet hosts;

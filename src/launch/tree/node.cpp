@@ -50,7 +50,7 @@ bool read_line(std::string& line) {
     return false;
 }
 
-void tell(int fd, std::string_view text) {
+void write_line(int fd, std::string_view text) {
     while (!text.empty()) {
         const ssize_t n = write(fd, text.data(), text.size());
         if (n < 0 && errno == EINTR) continue;
@@ -87,7 +87,7 @@ int wait_for_daemon(int report, pid_t daemon, bool keep) {
         if (n < 0 && errno != EINTR) break;
         if (n > 0) line.push_back(c);
     }
-    tell(1, line.empty() ? "failed its daemon ended before it was connected\n" : line);
+    write_line(1, line.empty() ? "failed its daemon ended before it was connected\n" : line);
     if (line != "connected\n") return 1;
     if (!keep) return 0;
     close(1);
@@ -106,7 +106,7 @@ void close_agents_ends() {
 int serve(Orders orders, int report, const MakeNodeService& make) {
     EventLoop loop;
     const auto connected = [&](const std::string& trouble) {
-        tell(report, trouble.empty() ? "connected\n" : "failed " + trouble + "\n");
+        write_line(report, trouble.empty() ? "connected\n" : "failed " + trouble + "\n");
         close(report);
         close_agents_ends();
         if (!trouble.empty()) loop.stop(1);
@@ -122,20 +122,20 @@ int serve(Orders orders, int report, const MakeNodeService& make) {
 int run_node(const MakeNodeService& make) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    tell(1, greeting_line(version_text()));
+    write_line(1, greeting_line(version_text()));
     Orders orders;
     if (const std::string problem = read_orders(orders); !problem.empty()) {
-        tell(2, "starlingd: " + problem + "\n");
+        write_line(2, "starlingd: " + problem + "\n");
         return 1;
     }
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0 || chdir("/") != 0) {
-        tell(1, std::string("failed ") + std::strerror(errno) + "\n");
+        write_line(1, std::string("failed ") + std::strerror(errno) + "\n");
         return 1;
     }
     const pid_t daemon = fork();
     if (daemon < 0) {
-        tell(1, std::string("failed no process can be started there: ") + std::strerror(errno) + "\n");
+        write_line(1, std::string("failed no process can be started there: ") + std::strerror(errno) + "\n");
         return 1;
     }
     if (daemon > 0) {

@@ -63,7 +63,7 @@ void TreeOutbox::restart() {
     bulk_in_flight_ = 0;
 }
 
-std::vector<TreeOutbox::OutboxMessage> TreeOutbox::take(const HostSet& hosts) {
+std::vector<TreeOutbox::OutboxMessage> TreeOutbox::extract(const HostSet& hosts) {
     std::vector<OutboxMessage> taken;
     for (PriorityLane& lane : lanes_) {
         for (QueuedMessage& entry : lane.entries) {

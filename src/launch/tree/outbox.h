@@ -35,7 +35,7 @@ class TreeOutbox {
     void restart();
 
     /// Removes `hosts` from the receivers of all messages, and returns the messages for them in order.
-    std::vector<OutboxMessage> take(const HostSet& hosts);
+    std::vector<OutboxMessage> extract(const HostSet& hosts);
 
     bool empty() const { return lanes_[0].entries.empty() && lanes_[1].entries.empty(); }
 

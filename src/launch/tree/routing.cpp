@@ -95,11 +95,11 @@ void Implementation::deliver(const std::shared_ptr<const Content>& content, cons
         held.emplace_back(content, receipt);
         return;
     }
-    hand_over(*content);
+    deliver(*content);
 }
 
-void Implementation::hand_over(const Content& content) {
-    if (content.gathered) return hand_over_gathered(content.payload);
+void Implementation::deliver(const Content& content) {
+    if (content.gathered) return deliver_gathered(content.payload);
     if (!handlers.on_message) return;
     TreeMessage message{content.origin, content.payload, {}};
     for (const auto& [host, part] : content.parts) {
@@ -112,7 +112,7 @@ void Implementation::release_bulk() {
     while (!hold_bulk && !held.empty()) {
         const auto [content, receipt] = std::move(held.front());
         held.pop_front();
-        hand_over(*content);
+        deliver(*content);
     }
 }
 

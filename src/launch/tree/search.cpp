@@ -33,7 +33,7 @@ UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, 
     }
     limit_ = loop_.after(limit, [this] {
         limit_ = 0;
-        give_up();
+        abandon();
     });
     stagger_ = loop_.after(std::chrono::milliseconds(0), [this] { begin_round(); });
 }
@@ -104,7 +104,7 @@ void UplinkSearch::converse(Attempts::iterator attempt) {
     TreeConnection::Handlers handlers;
     handlers.on_open = [this, attempt] {
         attempt->proved = true;
-        ask_one();
+        query_next();
     };
     handlers.on_frame = [this, attempt](TreeFrameKind kind, std::string& body) { on_frame(attempt, kind, body); };
     handlers.on_close = [this, attempt](const std::string& why) { failed(attempt, why, false); };
@@ -114,7 +114,7 @@ void UplinkSearch::converse(Attempts::iterator attempt) {
 }
 
 // Sends the Attach to one authenticated daemon at a time: two addresses may belong to one daemon, which accepts this node only once.
-void UplinkSearch::ask_one() {
+void UplinkSearch::query_next() {
     if (asked_ || ended_) return;
     for (Attempt& attempt : attempts_) {
         if (!attempt.proved) continue;
@@ -149,7 +149,7 @@ void UplinkSearch::failed(Attempts::iterator attempt, const std::string& why, bo
     if (stagger_ != 0) loop_.cancel(stagger_);
     stagger_ = loop_.after(std::chrono::milliseconds(0), [this] {
         stagger_ = 0;
-        ask_one();
+        query_next();
         next();
     });
 }
@@ -168,11 +168,11 @@ void UplinkSearch::set_aside(Attempts::iterator attempt) {
 }
 
 void UplinkSearch::round_over() {
-    if (hopeless_ || EventLoop::Clock::now() >= deadline_) return give_up();
+    if (hopeless_ || EventLoop::Clock::now() >= deadline_) return abandon();
     stagger_ = loop_.after(kPause, [this] { begin_round(); });
 }
 
-void UplinkSearch::give_up() {
+void UplinkSearch::abandon() {
     if (ended_) return;
     ended_ = true;
     const OnFailed tell = on_failed_;

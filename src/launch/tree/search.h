@@ -50,13 +50,13 @@ class UplinkSearch {
     void try_target(size_t target);
     void on_connected(Attempts::iterator attempt);
     void converse(Attempts::iterator attempt);
-    void ask_one();
+    void query_next();
     void on_frame(Attempts::iterator attempt, TreeFrameKind kind, const std::string& body);
     void not_connected(Attempts::iterator attempt, int error);
     void failed(Attempts::iterator attempt, const std::string& why, bool final);
     void set_aside(Attempts::iterator attempt);
     void round_over();
-    void give_up();
+    void abandon();
     std::string sentence() const;
 
     EventLoop& loop_;

@@ -18,7 +18,7 @@ class NodeStart {
     /// Returns whether the start has no process left to wait for.
     virtual bool finished() const = 0;
     /// Returns output of the agent that may explain why a start takes too long.
-    virtual std::string said() const { return {}; }
+    virtual std::string greeting_text() const { return {}; }
     /// Takes the status of a child process that another part of this program has reaped. Returns false if the child is not of this start.
     virtual bool child_exited(pid_t, int) { return false; }
 };

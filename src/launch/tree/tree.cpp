@@ -89,7 +89,7 @@ Implementation::~Implementation() {
     held.clear();
     drop_gatherings();
     branches.clear();
-    uplink.outbox.take(HostSet::everyone());
+    uplink.outbox.extract(HostSet::everyone());
 }
 
 void Implementation::defer(std::function<void()> action) {
@@ -132,15 +132,15 @@ void Implementation::tick() {
         const bool suspended =
             root_is_suspended && connection == uplink.connection.get() && ancestors.front().host == kRootHost;
         if (slept || suspended) connection->forgive();
-        if (now - connection->heard() > settings.silence_limit) {
+        if (now - connection->last_received() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
-        } else if (now - connection->said() >= period && connection->all_written()) {
+        } else if (now - connection->last_sent() >= period && connection->all_written()) {
             connection->send(TreeFrameKind::heartbeat, {});
         }
     }
     while (!newcomers.empty() && now - newcomers.front().since > TreeListener::kTimeToProve)
         newcomers.front().connection->lose("it did not send its identity");
-    doubt_silent_branches(now);
+    suspect_silent_branches(now);
     forget_old_gatherings(now);
     agents.remove_if([](const auto& agent) { return agent->finished(); });
 }
@@ -208,10 +208,10 @@ void Implementation::check_end() {
         });
         return;
     }
-    const bool nothing_to_say = orphan || (uplink.outbox.empty() && uplink.connection);
-    if (!late && !nothing_to_say) return;
+    const bool nothing_to_send = orphan || (uplink.outbox.empty() && uplink.connection);
+    if (!late && !nothing_to_send) return;
     leaving = false;
-    said_bye = true;
+    sent_bye = true;
     if (uplink.connection) {
         uplink.connection->send(TreeFrameKind::bye, {});
         disconnect(uplink);

@@ -54,7 +54,7 @@ struct TreeHandlers {
     std::function<void(TreeHostId, const std::string& sentence)> on_lost;
     /// true: a host that is up may be lost, because the connection to it or to a daemon above it broke or is silent. false: the host can be
     /// reached again. After true, either false or on_lost follows soon.
-    std::function<void(TreeHostId, bool doubtful)> on_doubt;
+    std::function<void(TreeHostId, bool suspected)> on_suspect;
 
     /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;

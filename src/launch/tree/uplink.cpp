@@ -80,7 +80,7 @@ void Implementation::on_uplink_frame(TreeFrameKind kind, std::string& body) {
 
 void Implementation::on_uplink_closed(const std::string& why) {
     disconnect(uplink);
-    if (said_bye || orphan) return check_end();
+    if (sent_bye || orphan) return check_end();
     (void)why;
     search_uplink(false);
 }
@@ -97,7 +97,7 @@ void Implementation::orphaned(const std::string& why) {
         branch.connection->close();
     }
     while (!branches.empty()) remove_branch(branches.front());
-    uplink.outbox.take(HostSet::everyone());
+    uplink.outbox.extract(HostSet::everyone());
     drop_gatherings();
     if (handlers.on_orphaned) handlers.on_orphaned(why);
     check_end();

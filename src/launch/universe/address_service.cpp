@@ -78,7 +78,7 @@ AddressService::~AddressService() {
 
 void AddressService::reply(job::JobId job, uint32_t rank, const Controller::ReplyCallback& answer, uint32_t looks) const {
     control::JobReply reply;
-    reply.looks = looks;
+    reply.polls = looks;
     const LocalJob* about = launcher_.find_job(job);
     launcher_.find_segment(job, reply.job);
     if (!about || about->segment.header().state.load(std::memory_order_acquire) == job::JobState::failed) {
@@ -93,8 +93,8 @@ void AddressService::reply(job::JobId job, uint32_t rank, const Controller::Repl
 
 void AddressService::locate(LocalJob& job, uint32_t rank, Controller::ReplyCallback answer) {
     const uint32_t host = job.segment.host_of(rank);
-    const bool asks_nobody = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
-    if (asks_nobody || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
+    const bool resolves_here = host >= job.tree_hosts.size() || job.tree_hosts[host] == self_;
+    if (resolves_here || job.segment.header().state.load(std::memory_order_acquire) != job::JobState::running) {
         reply(job.id(), rank, answer);
         return;
     }
@@ -120,15 +120,15 @@ void AddressService::advance(const LocalJob& job, PortSearch& search) {
         all.add(self_);
         ways_.gather({.kind = OrderKind::want_table, .job = job.id()}, {}, all);
     }
-    if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { let_more(); });
+    if (more_timer_ == 0 && search.held_back()) more_timer_ = launcher_.loop().after(kSlowAnswer, [this] { start_more(); });
 }
 
-void AddressService::let_more() {
+void AddressService::start_more() {
     more_timer_ = 0;
     for (auto& [id, search] : searches_) {
         const LocalJob* job = launcher_.find_job(id);
         if (!job || !search.held_back()) continue;
-        search.let_more();
+        search.start_more();
         advance(*job, search);
     }
 }
@@ -138,7 +138,7 @@ void AddressService::collect(const LocalJob& job, const HostOrder& order) {
     Reader set(order.bytes);
     if (!HostSet::decode(set, collection.contributors) || answer_collection(collection)) return;
     collections_.push_back(std::move(collection));
-    look_again_soon();
+    check_again_soon();
 }
 
 // Returns false if the collection must be tried again later.
@@ -167,7 +167,7 @@ void AddressService::on_table(LocalJob& job, const HostOrder& order) {
     learn(job.segment, by_host);
     const auto search = searches_.find(job.id());
     if (search == searches_.end()) return;
-    search->second.table_came();
+    search->second.on_table();
     settle(job.id(), search->second.settle([&](uint32_t rank) { return is_known(job.segment, rank); }));
     advance(job, search->second);
 }
@@ -183,25 +183,25 @@ void AddressService::on_question(uint32_t from, const HostOrder& order) {
     const AddressRequest question{from, order.job, order.rank};
     if (answer_question(question)) return;
     open_.push_back(question);
-    look_again_soon();
+    check_again_soon();
 }
 
 // Polls with growing pauses. Ranks store their ports and read their notices without reporting it; polling is cheaper than a message from
 // each rank.
-void AddressService::look_again_soon() {
+void AddressService::check_again_soon() {
     if (timer_ != 0) return;
     pause_ = kFirstPause;
-    timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+    timer_ = launcher_.loop().after(pause_, [this] { check_again(); });
 }
 
-void AddressService::look_again() {
+void AddressService::check_again() {
     timer_ = 0;
     std::erase_if(open_, [this](const AddressRequest& question) { return answer_question(question); });
     std::erase_if(notices_, [this](const HostOrder& notice) { return leave_notice(notice); });
     std::erase_if(collections_, [this](const Collection& collection) { return answer_collection(collection); });
     pause_ = std::min(pause_ * 2, kLongestPause);
     if (!open_.empty() || !notices_.empty() || !collections_.empty())
-        timer_ = launcher_.loop().after(pause_, [this] { look_again(); });
+        timer_ = launcher_.loop().after(pause_, [this] { check_again(); });
 }
 
 bool AddressService::answer_question(const AddressRequest& question) {
@@ -215,7 +215,7 @@ bool AddressService::answer_question(const AddressRequest& question) {
         for (uint32_t i = 0; i < job->segment.header().local_ranks; ++i)
             words.number(word_of(job->segment, job->segment.local_rank(i)).word());
         answer.host = job->segment.header().my_host;
-        answer.looks = job->segment.cell(question.rank).looks.load(std::memory_order_relaxed);
+        answer.polls = job->segment.cell(question.rank).polls.load(std::memory_order_relaxed);
         answer.bytes = words.take();
     }
     ways_.send(question.from, answer);
@@ -233,7 +233,7 @@ void AddressService::on_answer(const HostOrder& order) {
         by_host[order.host] = &ports;
         learn(job->segment, by_host);
     }
-    settle(order.job, order.rank, static_cast<uint32_t>(order.looks));
+    settle(order.job, order.rank, static_cast<uint32_t>(order.polls));
     const auto search = searches_.find(order.job);
     if (!job || search == searches_.end() || order.rank >= job->segment.header().size) return;
     const uint32_t host = job->segment.host_of(order.rank);
@@ -254,17 +254,17 @@ void AddressService::settle(job::JobId job, const std::vector<uint32_t>& ranks) 
     for (const uint32_t rank : ranks) settle(job, rank);
 }
 
-void AddressService::tell_given_up(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank) {
+void AddressService::notify_abandoned(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank) {
     const uint32_t host = job.segment.host_of(rank);
     if (host >= job.tree_hosts.size() || job.tree_hosts[host] == self_) return;
     ways_.send(job.tree_hosts[host],
-               {.kind = OrderKind::given_up, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
+               {.kind = OrderKind::abandoned, .job = job.id(), .rank = rank, .by_job = by.id(), .by_rank = by_rank});
 }
 
-void AddressService::on_given_up(const HostOrder& order) {
+void AddressService::on_abandoned(const HostOrder& order) {
     if (leave_notice(order)) return;
     notices_.push_back(order);
-    look_again_soon();
+    check_again_soon();
 }
 
 // Stores a notice in the rank's cell. Returns false if the rank has not read its previous notice yet.
@@ -273,9 +273,9 @@ bool AddressService::leave_notice(const HostOrder& notice) {
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
     job::RankCell& cell = job->segment.cell(notice.rank);
     if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
-    if (cell.given_up_by_rank.load(std::memory_order_acquire) != 0) return false;
-    cell.given_up_by_job.store(notice.by_job, std::memory_order_relaxed);
-    cell.given_up_by_rank.store(static_cast<uint32_t>(notice.by_rank) + 1, std::memory_order_release);
+    if (cell.abandoned_by_rank.load(std::memory_order_acquire) != 0) return false;
+    cell.abandoned_by_job.store(notice.by_job, std::memory_order_relaxed);
+    cell.abandoned_by_rank.store(static_cast<uint32_t>(notice.by_rank) + 1, std::memory_order_release);
     job::ring(*reinterpret_cast<job::Doorbell*>(job->segment.region(notice.rank)));
     return true;
 }

@@ -40,9 +40,9 @@ class AddressService {
     /// Finds the port of `rank` of `job` for a rank of this host, and calls `answer`.
     void locate(LocalJob& job, uint32_t rank, Controller::ReplyCallback answer);
     /// Notifies the host of `rank` of `job` that `by_rank` of `by`, a rank of this host, no longer waits for it.
-    void tell_given_up(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank);
-    /// Handles order given_up: notifies the rank as soon as it has read its previous notice.
-    void on_given_up(const HostOrder& order);
+    void notify_abandoned(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank);
+    /// Handles order abandoned: notifies the rank as soon as it has read its previous notice.
+    void on_abandoned(const HostOrder& order);
     /// Handle the orders want_ports and ports.
     void on_question(uint32_t from, const HostOrder& order);
     void on_answer(const HostOrder& order);
@@ -76,12 +76,12 @@ class AddressService {
     void send_question(const LocalJob& job, uint32_t rank) const;
     void settle(job::JobId job, uint32_t rank, uint32_t looks = 0);
     void settle(job::JobId job, const std::vector<uint32_t>& ranks);
-    void let_more();
+    void start_more();
     bool answer_collection(const Collection& collection) const;
     bool answer_question(const AddressRequest& question);
     bool leave_notice(const HostOrder& notice);
-    void look_again_soon();
-    void look_again();
+    void check_again_soon();
+    void check_again();
     void reply(job::JobId job, uint32_t rank, const Controller::ReplyCallback& answer, uint32_t looks = 0) const;
 
     Launcher& launcher_;
@@ -91,7 +91,7 @@ class AddressService {
     std::map<job::JobId, PortSearch> searches_;  ///< searches by the job that ranks of this host have asked about
     std::vector<Collection> collections_;        ///< requests of the root that are not answered yet
     std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet
-    std::vector<HostOrder> notices_;             ///< given_up orders for ranks that have not read the previous one
+    std::vector<HostOrder> notices_;             ///< abandoned orders for ranks that have not read the previous one
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

@@ -28,22 +28,22 @@ HostAgent::HostAgent(Launcher& launcher, uint32_t self, SendOrder send, Gather g
     launcher_.set_superior(this);
     launcher_.output().forward = [this](job::JobId job, int target, std::string lines) {
         const auto descriptor = static_cast<uint64_t>(target);
-        tell({.kind = OrderKind::output, .job = job, .descriptor = descriptor, .bytes = std::move(lines)}, true);
+        send_order({.kind = OrderKind::output, .job = job, .descriptor = descriptor, .bytes = std::move(lines)}, true);
     };
-    launcher_.on_input_taken = [this](job::JobId job) { tell({.kind = OrderKind::taken, .job = job}); };
+    launcher_.on_input_read = [this](job::JobId job) { send_order({.kind = OrderKind::taken, .job = job}); };
 }
 
 HostAgent::~HostAgent() {
     launcher_.set_superior(nullptr);
-    launcher_.on_input_taken = nullptr;
+    launcher_.on_input_read = nullptr;
 }
 
-void HostAgent::tell(const HostOrder& order, bool bulk) { send_(kRoot, encode(order), bulk); }
+void HostAgent::send_order(const HostOrder& order, bool bulk) { send_(kRoot, encode(order), bulk); }
 
 void HostAgent::on_order(uint32_t from, std::string_view payload) {
     HostOrder order;
     if (!decode(payload, order)) {
-        launcher_.say("a message from host %u of the universe is invalid; use one version of Starling everywhere", from);
+        launcher_.print("a message from host %u of the universe is invalid; use one version of Starling everywhere", from);
         return;
     }
     switch (order.kind) {
@@ -57,8 +57,8 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
             return locator_.on_question(from, order);
         case OrderKind::ports:
             return locator_.on_answer(order);
-        case OrderKind::given_up:
-            return locator_.on_given_up(order);
+        case OrderKind::abandoned:
+            return locator_.on_abandoned(order);
         default:
             // If the job has ended already, there is nothing left to do.
             if (LocalJob* job = launcher_.find_job(order.job)) on_job_order(*job, order);
@@ -67,9 +67,9 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
 
 void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
     switch (order.kind) {
-        case OrderKind::take_back: {
+        case OrderKind::undo_start: {
             const job::JobId id = job.id();
-            launcher_.take_back_part(job);
+            launcher_.undo_part(job);
             locator_.forget(id);
             break;
         }
@@ -111,7 +111,8 @@ void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
             launcher_.output().acknowledge(job.id(), static_cast<int>(order.descriptor), order.count);
             break;
         case OrderKind::stacks:
-            launcher_.show_stacks(job, [this, id = job.id()] { tell({.kind = OrderKind::stacks_shown, .job = id}, true); });
+            launcher_.show_stacks(job,
+                                  [this, id = job.id()] { send_order({.kind = OrderKind::stacks_shown, .job = id}, true); });
             break;
         default:
             break;
@@ -144,7 +145,7 @@ void HostAgent::make_stub(const HostOrder& order) {
     if (!decode(order.bytes, stub) || launcher_.find_job(stub.description.id)) return;
     LocalJob* job = launcher_.make_stub(stub.description, stub.tree_hosts, stub.number);
     if (!job) {
-        launcher_.say("%s", std::string(failure_text()).c_str());
+        launcher_.print("%s", std::string(failure_text()).c_str());
     } else if (stub.all_arrived) {
         all_arrived(*job);
     }
@@ -177,12 +178,12 @@ bool HostAgent::have_all_arrived(const LocalJob& job) {
 }
 
 // Reports that all ranks here have reached the end of MPI_Init. `at_once`: as a message that the next one cannot overtake.
-void HostAgent::tell_arrival(LocalJob& job, bool at_once) {
-    if (!have_all_arrived(job) || (job.arrival_told && !at_once)) return;
-    job.arrival_told = true;
+void HostAgent::report_arrival(LocalJob& job, bool at_once) {
+    if (!have_all_arrived(job) || (job.arrival_reported && !at_once)) return;
+    job.arrival_reported = true;
     const HostOrder arrived{.kind = OrderKind::arrived, .job = job.id()};
     if (at_once) {
-        tell(arrived);
+        send_order(arrived);
     } else {
         gather_(arrived, {}, HostSet::of(job.tree_hosts), false);
     }
@@ -190,26 +191,27 @@ void HostAgent::tell_arrival(LocalJob& job, bool at_once) {
 
 void HostAgent::failed(LocalJob& job, const RankFailure& failure) {
     // The death of a rank may be noticed before its report of the arrival is read. Check the segment, where the arrival is stored.
-    tell_arrival(job, true);
+    report_arrival(job, true);
     const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
-    tell({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
+    send_order({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
 void HostAgent::absent(LocalJob& job, uint32_t rank, const std::string& sentence) {
-    tell({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
+    send_order({.kind = OrderKind::absent, .job = job.id(), .rank = rank, .text = sentence});
 }
 
-void HostAgent::all_gone(LocalJob& job) {
+void HostAgent::on_all_ended(LocalJob& job) {
     GoneReport report{have_all_arrived(job), 0, 0};
     locator_.count(job.id(), report.lookups, report.tables);
-    gather_({.kind = OrderKind::gone, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
+    gather_({.kind = OrderKind::ranks_ended, .job = job.id()}, encode(report), HostSet::of(job.tree_hosts), true);
 }
 
-bool HostAgent::ask(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
+bool HostAgent::forward_request(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload,
+                                ReplyCallback answer) {
     switch (kind) {
         case MessageKind::spawn:
             // Set the address of the child's segment on this host, which only this host knows.
-            ask_root(job, rank, kind, payload, [this, answer = std::move(answer)](const std::string& bytes) {
+            request_from_root(job, rank, kind, payload, [this, answer = std::move(answer)](const std::string& bytes) {
                 control::SpawnReply reply;
                 if (decode(bytes, reply) && reply.error_class == MPI_SUCCESS) {
                     if (!launcher_.find_segment(reply.job.id, reply.job)) {
@@ -229,25 +231,28 @@ bool HostAgent::ask(LocalJob& job, uint32_t rank, MessageKind kind, const std::s
         case MessageKind::profile:
         case MessageKind::plan:
         case MessageKind::forsake:
-            ask_root(job, rank, kind, payload, std::move(answer));
+            request_from_root(job, rank, kind, payload, std::move(answer));
             return true;
         case MessageKind::resolve:
         case MessageKind::locate:
         case MessageKind::arrived:
-        case MessageKind::given_up:
+        case MessageKind::abandoned:
             return find(job, rank, kind, payload, std::move(answer));
         default:
             return false;
     }
 }
 
-void HostAgent::ask_root(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
+void HostAgent::request_from_root(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload,
+                                  ReplyCallback answer) {
     const uint64_t token = ++last_token_;
     asked_[token] = std::move(answer);
     const auto message = static_cast<uint64_t>(kind);
-    // Profiles are long and not urgent. They are sent as bulk, so they arrive in order with the job's output and before `gone`.
+    // Profiles are long and not urgent. They are sent as bulk, so they arrive in order with the job's output and before `ranks_ended`.
     const bool bulk = kind == MessageKind::profile;
-    tell({.kind = OrderKind::ask, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload}, bulk);
+    send_order(
+        {.kind = OrderKind::rank_request, .job = job.id(), .rank = rank, .token = token, .message = message, .bytes = payload},
+        bulk);
 }
 
 bool HostAgent::find(LocalJob& job, uint32_t rank, MessageKind kind, const std::string& payload, ReplyCallback answer) {
@@ -255,13 +260,13 @@ bool HostAgent::find(LocalJob& job, uint32_t rank, MessageKind kind, const std::
     if (!decode(payload, query)) return false;
     control::JobReply reply;
     if (kind == MessageKind::arrived) {
-        tell_arrival(job);
+        report_arrival(job);
         answer(encode(reply));
         return true;
     }
-    if (kind == MessageKind::given_up) {
+    if (kind == MessageKind::abandoned) {
         const LocalJob* about = launcher_.find_job(query.job);
-        if (about && query.rank < about->segment.header().size) locator_.tell_given_up(job, rank, *about, query.rank);
+        if (about && query.rank < about->segment.header().size) locator_.notify_abandoned(job, rank, *about, query.rank);
         answer(encode(reply));
         return true;
     }
@@ -283,7 +288,7 @@ bool HostAgent::find(LocalJob& job, uint32_t rank, MessageKind kind, const std::
     std::vector<ReplyCallback>& waiting = being_resolved_[query.job];
     waiting.push_back(std::move(answer));
     if (waiting.size() > 1) return true;
-    ask_root(job, rank, kind, payload, [this, id = query.job](const std::string& bytes) {
+    request_from_root(job, rank, kind, payload, [this, id = query.job](const std::string& bytes) {
         control::JobReply reply;
         if (!decode(bytes, reply)) reply.error_class = MPI_ERR_OTHER;
         if (launcher_.find_segment(id, reply.job)) reply.error_class = MPI_SUCCESS;
@@ -305,7 +310,7 @@ void HostAgent::end_everything() {
     while (!launcher_.jobs().empty()) {
         LocalJob& job = launcher_.jobs().front();
         launcher_.kill_part(job);
-        launcher_.take_back_part(job);
+        launcher_.undo_part(job);
     }
 }
 

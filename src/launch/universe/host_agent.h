@@ -37,9 +37,9 @@ class HostAgent : public Controller {
 
     void failed(LocalJob& job, const RankFailure& failure) override;
     void absent(LocalJob& job, uint32_t rank, const std::string& sentence) override;
-    void all_gone(LocalJob& job) override;
-    bool ask(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
-             ReplyCallback answer) override;
+    void on_all_ended(LocalJob& job) override;
+    bool forward_request(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
+                         ReplyCallback answer) override;
 
   private:
     void start(const HostOrder& order);
@@ -48,10 +48,11 @@ class HostAgent : public Controller {
     void ranks_failed(LocalJob& job, const HostOrder& order);
     void on_job_order(LocalJob& job, HostOrder& order);
     void on_answer(HostOrder& order);
-    void ask_root(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload, ReplyCallback answer);
+    void request_from_root(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload,
+                           ReplyCallback answer);
     bool find(LocalJob& job, uint32_t rank, control::MessageKind kind, const std::string& payload, ReplyCallback answer);
-    void tell(const HostOrder& order, bool bulk = false);
-    void tell_arrival(LocalJob& job, bool at_once = false);
+    void send_order(const HostOrder& order, bool bulk = false);
+    void report_arrival(LocalJob& job, bool at_once = false);
     static bool have_all_arrived(const LocalJob& job);
 
     Launcher& launcher_;

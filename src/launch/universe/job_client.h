@@ -21,11 +21,11 @@ class JobClient {
     virtual ~JobClient() = default;
 
     /// Passes a sentence to the user.
-    virtual void say(const std::string& sentence) = 0;
+    virtual void print(const std::string& sentence) = 0;
     /// Writes whole lines to standard output (1) or error (2); `written` is called when there is room for more.
     virtual void output(int target, std::string_view lines, std::function<void()> written) = 0;
     /// Reports that rank 0 has received the last piece of standard input.
-    virtual void input_taken() = 0;
+    virtual void input_read() = 0;
     /// Reports that all jobs have ended.
     virtual void finished(int exit_code) = 0;
     /// Writes lines to the profile, if there is one. Returns false if they can't be written any more.

@@ -15,7 +15,7 @@ LocalClient::LocalClient(EventLoop& loop, const LauncherSettings& settings, std:
     quiet = settings.quiet;
     has_own_host = true;
     launcher_.on_signal = [this](int signal) { on_signal(signal); };
-    universe_.on_say = [this](const std::string& sentence) { say(sentence); };
+    universe_.on_print = [this](const std::string& sentence) { print(sentence); };
 }
 
 bool LocalClient::adopt(const job::JobAddress& address) {

@@ -23,9 +23,9 @@ class LocalClient : public JobClient {
     /// Runs until all jobs have ended. Returns mpiexec's exit code.
     int run() { return launcher_.run(); }
 
-    void say(const std::string& sentence) override { launcher_.say_all(sentence + "\n"); }
+    void print(const std::string& sentence) override { launcher_.print_all(sentence + "\n"); }
     void output(int target, std::string_view lines, std::function<void()> written) override;
-    void input_taken() override {}
+    void input_read() override {}
     void finished(int code) override { loop_.stop(code); }
 
   protected:

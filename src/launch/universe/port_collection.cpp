@@ -20,7 +20,7 @@ void PortCollection::add(TreeHostId from, HostPorts ports) {
     known_[from] = std::move(ports);
 }
 
-PortTable PortCollection::take(HostSet& to) {
+PortTable PortCollection::extract(HostSet& to) {
     to = std::exchange(wanting_, {});
     PortTable table;
     table.reserve(known_.size());

@@ -29,7 +29,7 @@ class PortCollection {
     /// Returns whether a host wants the table and no answer is missing.
     bool ready() const { return awaited_.empty() && !wanting_.empty(); }
     /// Returns the table as far as it is known; `to` is set to the hosts that want it.
-    PortTable take(HostSet& to);
+    PortTable extract(HostSet& to);
 
   private:
     std::map<TreeHostId, HostPorts> known_;

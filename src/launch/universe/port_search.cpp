@@ -64,7 +64,7 @@ void PortSearch::answered(uint32_t host, uint32_t rank) {
     drop_if_empty(host);
 }
 
-void PortSearch::table_came() {
+void PortSearch::on_table() {
     table_wanted_ = false;
     ++tables_;
 }
@@ -107,7 +107,7 @@ void PortSearch::forget_all() {
     table_wanted_ = false;
 }
 
-void PortSearch::let_more() { most_ = open_ + window_; }
+void PortSearch::start_more() { most_ = open_ + window_; }
 
 bool PortSearch::held_back() const { return !table_wanted_ && open_ >= most_ && idle_hosts() > 0; }
 

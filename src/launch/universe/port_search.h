@@ -36,7 +36,7 @@ class PortSearch {
     /// Records that the host has answered the lookup of this rank.
     void answered(uint32_t host, uint32_t rank);
     /// Records that the table has arrived, perhaps with gaps.
-    void table_came();
+    void on_table();
     /// Remove the wanted ranks that are not looked up and are now `known`, on one host or on all, and return them.
     std::vector<uint32_t> settle(uint32_t host, const std::function<bool(uint32_t)>& known);
     std::vector<uint32_t> settle(const std::function<bool(uint32_t)>& known);
@@ -45,8 +45,8 @@ class PortSearch {
 
     /// Allows further lookups. A host answers late if the rank in question has not reached MPI_Init, and other lookups need not wait for
     /// it.
-    void let_more();
-    /// Returns whether lookups wait for let_more().
+    void start_more();
+    /// Returns whether lookups wait for start_more().
     bool held_back() const;
 
     uint32_t lookups() const { return lookups_; }

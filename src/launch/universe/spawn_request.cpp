@@ -10,7 +10,7 @@ namespace starling::launch {
 
 namespace {
 
-bool take_number(std::string_view& text, uint32_t& out) {
+bool parse_number(std::string_view& text, uint32_t& out) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     if (error != std::errc()) return false;
     text.remove_prefix(static_cast<size_t>(end - text.data()));
@@ -74,7 +74,7 @@ std::string apply_info(const std::string& key, const std::string& value, uint32_
         return read_mapping(value, out.mapping);
     } else if (key == "ppn" || key == "npernode" || key == "ppr") {
         std::string_view text = value;
-        if (!take_number(text, out.per_host) || !text.empty())
+        if (!parse_number(text, out.per_host) || !text.empty())
             return "the info value " + key + "='" + value + "' is not a number of processes per host";
     } else if (key == "env") {
         return read_environment(value, out);
@@ -102,15 +102,15 @@ bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out
     while (true) {
         while (text.starts_with(' ')) text.remove_prefix(1);
         uint32_t first = 0, last = 0, step = 1;
-        if (!take_number(text, first)) return false;
+        if (!parse_number(text, first)) return false;
         last = first;
         if (text.starts_with(':')) {
             text.remove_prefix(1);
-            if (!take_number(text, last)) return false;
+            if (!parse_number(text, last)) return false;
         }
         if (text.starts_with(':')) {
             text.remove_prefix(1);
-            if (!take_number(text, step) || step == 0) return false;
+            if (!parse_number(text, step) || step == 0) return false;
         }
         for (uint64_t n = first; n <= last && n <= most && out.size() < kEnough; n += step)
             out.push_back(static_cast<uint32_t>(n));
@@ -124,7 +124,7 @@ bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out
     return true;
 }
 
-size_t processes_asked_for(const control::SpawnRequest& request) {
+size_t requested_processes(const control::SpawnRequest& request) {
     uint64_t count = 0;
     for (const control::SpawnCommand& command : request.commands) count += command.maxprocs;
     return std::min<uint64_t>(count, control::kMaxProcesses);

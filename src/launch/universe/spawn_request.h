@@ -17,7 +17,7 @@ namespace starling::launch {
 std::string job_of(const control::SpawnRequest& request, job::JobId parent, JobSpec& out, bool here_only = true);
 
 /// Returns the number of processes that a request asks for, at most the maximum size of a job.
-size_t processes_asked_for(const control::SpawnRequest& request);
+size_t requested_processes(const control::SpawnRequest& request);
 
 /// Parses a soft set such as "1,4:8" or "2:8:2" and returns the counts up to `most`, ascending. Returns false if it is malformed.
 bool parse_soft(std::string_view text, uint32_t most, std::vector<uint32_t>& out);

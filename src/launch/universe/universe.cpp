@@ -53,8 +53,8 @@ void Universe::listen_to_tree() {
     handlers.on_ready = [this](TreeHostId host, std::string_view facts) { on_host_ready(host, facts); };
     handlers.on_failed = [this](TreeHostId host, const std::string& sentence) { on_host_failed(host, sentence); };
     handlers.on_lost = [this](TreeHostId host, const std::string& sentence) { on_host_lost(host, sentence); };
-    handlers.on_doubt = [this](TreeHostId host, bool doubtful) {
-        if (host < hosts_.size()) hosts_[host].doubtful = doubtful;
+    handlers.on_suspect = [this](TreeHostId host, bool suspected) {
+        if (host < hosts_.size()) hosts_[host].suspected = suspected;
     };
     tree_->set_handlers(std::move(handlers));
 }
@@ -217,7 +217,7 @@ bool Universe::has_grown(const Growth& growth, std::string& problem) const {
 }
 
 // Selects this host's addresses again: the networks that it shares with other hosts are known when they are up.
-void Universe::look_at_own_addresses() {
+void Universe::check_own_addresses() {
     std::vector<uint32_t> others;
     for (const UniverseHost& host : hosts_) {
         const job::HostEntry& entry = host.facts.entry;
@@ -233,7 +233,7 @@ void Universe::check_growth() {
     for (Growth& growth : std::exchange(growing_, {})) {
         std::string problem;
         if (has_grown(growth, problem)) {
-            look_at_own_addresses();
+            check_own_addresses();
             growth.ready(problem);
         } else {
             still.push_back(std::move(growth));
@@ -249,7 +249,7 @@ void Universe::remove_load(uint32_t host, uint32_t processes) {
 void Universe::on_message(uint32_t from, std::string_view payload) {
     HostOrder order;
     if (!decode(payload, order)) {
-        if (on_say) on_say("a message from host " + hosts_[from].name + " is invalid and ignored");
+        if (on_print) on_print("a message from host " + hosts_[from].name + " is invalid and ignored");
         return;
     }
     // Orders between host agents arrive here too if they are for the root's own host agent.
@@ -257,11 +257,11 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         deputy_.on_order(from, payload);
         return;
     }
-    if (order.kind == OrderKind::say) {
-        if (on_say) on_say(hosts_[from].name + ": " + order.text);
+    if (order.kind == OrderKind::print) {
+        if (on_print) on_print(hosts_[from].name + ": " + order.text);
         return;
     }
-    if (order.kind == OrderKind::client || order.kind == OrderKind::client_gone) {
+    if (order.kind == OrderKind::client || order.kind == OrderKind::client_closed) {
         if (on_client) on_client(from, order);
         return;
     }
@@ -277,10 +277,10 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         case OrderKind::output:
             return on_output(*job, from, order);
         case OrderKind::taken:
-            if (job->patron) job->patron->input_taken();
+            if (job->patron) job->patron->input_read();
             return;
-        case OrderKind::ask:
-            return on_ask(*job, from, order);
+        case OrderKind::rank_request:
+            return on_request(*job, from, order);
         case OrderKind::stacks_shown:
             if (job->patron) on_stacks_shown(*job->patron);
             return;
@@ -294,18 +294,18 @@ void Universe::on_gathered(std::string_view topic, const std::vector<GatheredPie
     if (!decode(topic, order)) return;
     for (const GatheredPiece& piece : pieces) {
         // Handling a piece may end the job, so find it again each time.
-        if (UniverseJob* job = find(order.job)) on_piece(*job, order.kind, piece.hosts, piece.bytes);
+        if (UniverseJob* job = find(order.job)) on_part(*job, order.kind, piece.hosts, piece.bytes);
     }
 }
 
-void Universe::on_piece(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_part(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes) {
     switch (kind) {
         case OrderKind::started:
             return on_started(job, hosts, bytes);
         case OrderKind::arrived:
             return on_arrived(job, hosts);
-        case OrderKind::gone:
-            return on_gone(job, hosts, bytes);
+        case OrderKind::ranks_ended:
+            return on_hosts_ended(job, hosts, bytes);
         case OrderKind::want_table:
             return on_want_table(job, hosts);
         case OrderKind::host_ports:
@@ -321,16 +321,16 @@ void Universe::on_output(UniverseJob& job, uint32_t host, const HostOrder& order
     written.descriptor = static_cast<uint64_t>(target);
     written.count = order.bytes.size();
     if (!job.patron) {
-        tell(host, written);
+        send_order(host, written);
         return;
     }
-    job.patron->output(target, order.bytes, [this, host, written] { tell(host, written); });
+    job.patron->output(target, order.bytes, [this, host, written] { send_order(host, written); });
 }
 
-void Universe::tell(uint32_t host, const HostOrder& order) { tell(HostSet::one(host), order); }
+void Universe::send_order(uint32_t host, const HostOrder& order) { send_order(HostSet::one(host), order); }
 
 // Sends an order. The host agent of this host is called directly; its reports are posted, so they arrive later.
-void Universe::tell(HostSet hosts, const HostOrder& order) {
+void Universe::send_order(HostSet hosts, const HostOrder& order) {
     if (hosts.empty()) return;
     std::string payload = encode(order);
     if (hosts.contains(kRootHost)) deputy_.on_order(kRootHost, payload);
@@ -353,7 +353,7 @@ const Universe::UniverseJob* Universe::first_job(const JobClient& patron) const 
 }
 
 void Universe::detail(const JobClient& patron, const std::string& sentence) {
-    if (patron.verbose) const_cast<JobClient&>(patron).say(sentence);
+    if (patron.verbose) const_cast<JobClient&>(patron).print(sentence);
 }
 
 void Universe::signal(JobClient& patron, int signal) {
@@ -363,7 +363,7 @@ void Universe::signal(JobClient& patron, int signal) {
         if (job.patron != &patron) continue;
         HostOrder order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
         order.signal = static_cast<uint64_t>(signal);
-        tell(job.present, order);
+        send_order(job.present, order);
     }
 }
 
@@ -384,7 +384,7 @@ bool Universe::reads_here(const JobClient& patron) const {
 void Universe::input(JobClient& patron, std::string data) {
     const UniverseJob* job = first_job(patron);
     if (!job) return;
-    tell(job->host_of_first(), job->order(OrderKind::input, std::move(data)));
+    send_order(job->host_of_first(), job->order(OrderKind::input, std::move(data)));
 }
 
 void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {
@@ -394,7 +394,7 @@ void Universe::listen_for_clients(const std::string& socket_name, std::function<
 
 void Universe::send_to_client(uint32_t host, uint64_t connection, control::MessageKind kind, const std::string& payload) {
     const auto message = static_cast<uint64_t>(kind);
-    tell(host, HostOrder{.kind = OrderKind::to_client, .connection = connection, .message = message, .bytes = payload});
+    send_order(host, HostOrder{.kind = OrderKind::to_client, .connection = connection, .message = message, .bytes = payload});
 }
 
 void Universe::shut_down(std::function<void()> done) {

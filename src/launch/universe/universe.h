@@ -38,10 +38,10 @@ struct UniverseHost {
     uint32_t slots = 0;  ///< number of processes that fit on the host; 0: one per core
     HostState state = HostState::starting;
     HostFacts facts;
-    uint32_t placed = 0;    ///< number of processes of all jobs on the host now
-    bool offered = true;    ///< true: the host is used for jobs that name no host
-    bool doubtful = false;  ///< true: the host is up, but possibly lost; used only for jobs that name it
-    std::string problem;    ///< reason for `failed` or `lost`
+    uint32_t placed = 0;     ///< number of processes of all jobs on the host now
+    bool offered = true;     ///< true: the host is used for jobs that name no host
+    bool suspected = false;  ///< true: the host is up, but possibly lost; used only for jobs that name it
+    std::string problem;     ///< reason for `failed` or `lost`
     uint32_t same_as =
         job::kNoHost;  ///< of an alias: the host that is the same machine. The alias's daemon only passes on messages
 };
@@ -95,7 +95,7 @@ class Universe {
     /// Ends jobs and daemons; `done` is called when none is left, or after a fixed time.
     void shut_down(std::function<void()> done);
 
-    std::function<void(const std::string& sentence)> on_say;  ///< called with messages that concern no job client
+    std::function<void(const std::string& sentence)> on_print;  ///< called with messages that concern no job client
 
     // --- clients of standing daemons that connect on other hosts (launch/daemon/client_relay.h) ---
 
@@ -126,7 +126,7 @@ class Universe {
     void on_host_lost(uint32_t host, const std::string& sentence);
     std::vector<uint32_t> offered_hosts() const;
     void check_growth();
-    void look_at_own_addresses();
+    void check_own_addresses();
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);
 
@@ -149,16 +149,16 @@ class Universe {
     void fail_for_absent(uint32_t host, const HostOrder& absent);
     void fail(UniverseJob& job, int failed_rank, int exit_code);
     bool is_connected(const UniverseJob& child) const;
-    void go_on_without(UniverseJob& job, const RankRuns& ranks, int exit_code);
-    void on_gone(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
-    void check_over(UniverseJob& job);
+    void continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code);
+    void on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    void check_ended(UniverseJob& job);
     void remove(UniverseJob& job, job::JobState state);
     void patron_lost_a_job(JobClient& patron);
     void show_stacks(JobClient& patron);
     void on_stacks_shown(JobClient& patron);
 
     // Requests of ranks.
-    void on_ask(UniverseJob& job, uint32_t host, const HostOrder& order);
+    void on_request(UniverseJob& job, uint32_t host, const HostOrder& order);
     void spawn(UniverseJob& job, uint32_t host, const HostOrder& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
     void resolve(UniverseJob& job, uint32_t host, const HostOrder& order);
@@ -177,10 +177,10 @@ class Universe {
     // Messages between the root and the host agents.
     void on_message(uint32_t from, std::string_view payload);
     void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
-    void on_piece(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
+    void on_part(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);
     void on_output(UniverseJob& job, uint32_t host, const HostOrder& order);
-    void tell(uint32_t host, const HostOrder& order);
-    void tell(HostSet hosts, const HostOrder& order);
+    void send_order(uint32_t host, const HostOrder& order);
+    void send_order(HostSet hosts, const HostOrder& order);
     void post(std::function<void()> what);
     UniverseJob* find(job::JobId id);
     const UniverseJob* first_job(const JobClient& patron) const;

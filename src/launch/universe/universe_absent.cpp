@@ -20,16 +20,16 @@ std::vector<std::string> Universe::other_hosts(const UniverseJob& job) const {
 void Universe::on_absent(UniverseJob& job, uint32_t host, const HostOrder& order) {
     if (std::exchange(job.absent_noted, true)) return;
     // Each check asks all hosts, and few such jobs hang, so the interval grows to minutes.
-    look_for_waiting(loop_, launcher_,
-                     {.job = job.id(),
-                      .longest = std::chrono::minutes(5),
-                      .state =
-                          [this, alive = alive_, id = job.id()] {
-                              const UniverseJob* found = *alive ? find(id) : nullptr;
-                              return found && !found->failing ? NextCheck::now : NextCheck::never;
-                          },
-                      .hosts = [this, id = job.id()] { return other_hosts(*find(id)); },
-                      .found = [this, host, absent = order] { fail_for_absent(host, absent); }});
+    start_wait_checks(loop_, launcher_,
+                      {.job = job.id(),
+                       .longest = std::chrono::minutes(5),
+                       .state =
+                           [this, alive = alive_, id = job.id()] {
+                               const UniverseJob* found = *alive ? find(id) : nullptr;
+                               return found && !found->failing ? NextCheck::now : NextCheck::never;
+                           },
+                       .hosts = [this, id = job.id()] { return other_hosts(*find(id)); },
+                       .found = [this, host, absent = order] { fail_for_absent(host, absent); }});
 }
 
 void Universe::fail_for_absent(uint32_t host, const HostOrder& absent) {

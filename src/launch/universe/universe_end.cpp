@@ -18,16 +18,16 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
         report.sentence = "a rank on host " + hosts_[host].name + " failed, and its report is invalid";
     if (job.failing) return;
     JobClient* patron = job.patron;
-    const bool asked_for =
+    const bool requested =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
     // If one host has all the ranks, its own sentence mentions the others already.
     const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
-    if (patron && !asked_for && !report.sentence.empty()) {
+    if (patron && !requested && !report.sentence.empty()) {
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
-        patron->say(report.sentence + rest);
+        patron->print(report.sentence + rest);
     }
-    if (goes_on) return go_on_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
+    if (goes_on) return continue_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
     fail(job, static_cast<int>(report.rank), report.exit_code);
 }
 
@@ -35,7 +35,7 @@ void Universe::fail(UniverseJob& job, int failed_rank, int exit_code) {
     if (job.failing) return;
     job.failing = true;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
-    tell(job.holders, job.fail(failed_rank));
+    send_order(job.holders, job.fail(failed_rank));
     for (UniverseJob& child : jobs_) {
         if (child.spec.parent != job.id() || !is_connected(child) || child.failing) continue;
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
@@ -49,13 +49,13 @@ bool Universe::is_connected(const UniverseJob& child) const {
     return child.connected && (!here || here->connected());
 }
 
-void Universe::go_on_without(UniverseJob& job, const RankRuns& ranks, int exit_code) {
+void Universe::continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code) {
     for (const job::Placement& run : ranks) job.failures += run.count;
     if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
-    tell(job.holders, job.order(OrderKind::ranks_failed, encode(ranks)));
+    send_order(job.holders, job.order(OrderKind::ranks_failed, encode(ranks)));
 }
 
-void Universe::on_gone(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
+void Universe::on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
     const HostSet fresh = hosts.intersection(job.present);
     GoneReport report;
     if (fresh.empty()) return;
@@ -68,17 +68,17 @@ void Universe::on_gone(UniverseJob& job, const HostSet& hosts, std::string_view 
         job.tables += fresh.size() * report.tables;
         if (report.had_arrived) on_arrived(job, fresh);
     }
-    check_over(job);
+    check_ended(job);
 }
 
-void Universe::check_over(UniverseJob& job) {
+void Universe::check_ended(UniverseJob& job) {
     if (job.present.empty() && job.starting.empty()) remove(job, job.failing ? JobState::failed : JobState::ended);
 }
 
 void Universe::remove(UniverseJob& job, JobState state) {
     HostOrder over = job.order(OrderKind::over);
     over.state = static_cast<uint64_t>(state);
-    tell(job.holders, over);
+    send_order(job.holders, over);
     names_.job_ended(job.id());
     end_profile(job);
     JobClient* patron = job.patron;
@@ -130,15 +130,15 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
         }
         const bool goes_on = job->spec.recovers && !job->present.empty() && !job->failing;
         if (job->patron && !job->failing && told.insert(job->patron).second)
-            job->patron->say(sentence + (goes_on ? "; the ranks on other hosts go on" : "; ending the job"));
+            job->patron->print(sentence + (goes_on ? "; the ranks on other hosts go on" : "; ending the job"));
         if (goes_on) {
-            go_on_without(*job, ranks_there, 1);
+            continue_without(*job, ranks_there, 1);
         } else {
             fail(*job, -1, 1);
         }
-        check_over(*job);
+        check_ended(*job);
     }
-    if (told.empty() && on_say) on_say(sentence);
+    if (told.empty() && on_print) on_print(sentence);
     check_growth();
 }
 
@@ -160,7 +160,7 @@ void Universe::leave(JobClient& patron) {
 }
 
 void Universe::time_out(JobClient& patron, int seconds) {
-    patron.say("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
+    patron.print("the job has not ended after " + std::to_string(seconds) + " s (--timeout): ending it");
     patron.timed_out = true;
     const UniverseJob* first = first_job(patron);
     if (!first) return show_stacks(patron);
@@ -172,7 +172,7 @@ void Universe::time_out(JobClient& patron, int seconds) {
                 if (!*alive ||
                     std::none_of(jobs_.begin(), jobs_.end(), [=](const UniverseJob& job) { return job.patron == patron_is; }))
                     return;
-                if (!text.empty()) patron_is->say("what each process waits for:\n" + text.substr(0, text.size() - 1));
+                if (!text.empty()) patron_is->print("what each process waits for:\n" + text.substr(0, text.size() - 1));
                 show_stacks(*patron_is);
             });
 }
@@ -182,7 +182,7 @@ void Universe::show_stacks(JobClient& patron) {
     for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;
         awaited += static_cast<uint32_t>(job.present.size());
-        tell(job.present, job.order(OrderKind::stacks));
+        send_order(job.present, job.order(OrderKind::stacks));
     }
     stacks_awaited_[&patron] = awaited + 1;
     on_stacks_shown(patron);

@@ -26,10 +26,10 @@ void Universe::answer(uint32_t host, const HostOrder& asked, std::string bytes) 
     HostOrder order = asked;  // copies job, rank, token and message
     order.kind = OrderKind::answer;
     order.bytes = std::move(bytes);
-    tell(host, order);
+    send_order(host, order);
 }
 
-void Universe::on_ask(UniverseJob& job, uint32_t host, const HostOrder& order) {
+void Universe::on_request(UniverseJob& job, uint32_t host, const HostOrder& order) {
     const auto kind = static_cast<MessageKind>(order.message);
     switch (kind) {
         case MessageKind::spawn:
@@ -103,7 +103,7 @@ void Universe::spawn(UniverseJob& job, uint32_t host, const HostOrder& order) {
     size_t asked = 0;
     std::string problem = "the request is invalid; use one version of Starling everywhere";
     if (decode(order.bytes, request)) {
-        asked = processes_asked_for(request);
+        asked = requested_processes(request);
         problem = job_of(request, job.id(), spawn->spec, !tree_);
     }
     if (problem.empty() && (job.failing || !job.patron)) problem = "the job is being ended";
@@ -161,8 +161,8 @@ void Universe::send_stub(UniverseJob& job, HostSet hosts) {
     if (hosts.empty()) return;
     job.holders.add(hosts);
     const StubOrder stub{job.description, job.tree_hosts, job.number, job.all_arrived()};
-    tell(hosts, job.order(OrderKind::stub, encode(stub)));
-    if (job.failing) tell(hosts, job.fail(-1));
+    send_order(hosts, job.order(OrderKind::stub, encode(stub)));
+    if (job.failing) send_order(hosts, job.fail(-1));
 }
 
 void Universe::resolve(UniverseJob&, uint32_t host, const HostOrder& order) {
@@ -184,8 +184,8 @@ void Universe::on_arrived(UniverseJob& job, const HostSet& hosts) {
     if (job.arriving.empty()) return;
     job.arriving.remove(hosts);
     if (!job.arriving.empty()) return;
-    tell(job.holders, job.order(OrderKind::all_arrived));
-    if (UniverseJob* parent = find(job.spec.parent)) tell(parent->present, parent->order(OrderKind::ring));
+    send_order(job.holders, job.order(OrderKind::all_arrived));
+    if (UniverseJob* parent = find(job.spec.parent)) send_order(parent->present, parent->order(OrderKind::ring));
 }
 
 void Universe::on_want_table(UniverseJob& job, const HostSet& hosts) {
@@ -195,7 +195,7 @@ void Universe::on_want_table(UniverseJob& job, const HostSet& hosts) {
         asked.encode(set);
         HostOrder order = job.order(OrderKind::gather_ports, set.take());
         order.round = job.ports.round();
-        tell(asked, order);
+        send_order(asked, order);
         loop_.after(kTableWait, [this, alive = alive_, id = job.id(), round = job.ports.round()] {
             UniverseJob* job = *alive ? find(id) : nullptr;
             if (!job || job->ports.round() != round) return;
@@ -216,8 +216,8 @@ void Universe::on_host_ports(UniverseJob& job, const HostSet& hosts, std::string
 void Universe::send_table(UniverseJob& job) {
     if (!job.ports.ready()) return;
     HostSet to;
-    const HostOrder order = job.order(OrderKind::table, encode(job.ports.take(to)));
-    tell(to, order);
+    const HostOrder order = job.order(OrderKind::table, encode(job.ports.extract(to)));
+    send_order(to, order);
 }
 
 }  // namespace starling::launch

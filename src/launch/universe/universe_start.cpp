@@ -16,7 +16,7 @@ std::vector<uint32_t> Universe::offered_hosts() const {
         const UniverseHost& host = hosts_[i];
         if (!host.offered) continue;
         all.push_back(i);
-        if (host.state == UniverseHost::HostState::up && !host.doubtful) sure.push_back(i);
+        if (host.state == UniverseHost::HostState::up && !host.suspected) sure.push_back(i);
     }
     if (!sure.empty()) return sure;
     return all.empty() ? std::vector<uint32_t>{kRootHost} : all;
@@ -218,9 +218,9 @@ void Universe::send_start(UniverseJob& job) {
         own.part.style.capture = !patron.has_own_host;
         own.part.whole_environment = !patron.has_own_host && patron.whole_environment;
         if (!patron.has_own_host) own.part.environment = patron.environment;
-        tell(kRootHost, job.order(OrderKind::start, encode(own)));
+        send_order(kRootHost, job.order(OrderKind::start, encode(own)));
     }
-    if (!others.empty()) tell(others, for_others);
+    if (!others.empty()) send_order(others, for_others);
 }
 
 void Universe::on_started(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
@@ -258,7 +258,7 @@ void Universe::start_failed(UniverseJob& job) {
     outcome.error_class = job.problem.error_class;
     outcome.text = job.problem.text;
     if (hosts_.size() > 1) outcome.text += " (on host " + hosts_[job.problem_host].name + ")";
-    tell(job.holders, job.order(OrderKind::take_back));
+    send_order(job.holders, job.order(OrderKind::undo_start));
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
     const Started started = std::move(job.started);
     JobClient* patron = job.patron;
@@ -281,7 +281,7 @@ void Universe::start_done(UniverseJob& job) {
     }
     const Started started = std::move(job.started);
     if (started) started(outcome);
-    check_over(job);
+    check_ended(job);
 }
 
 }  // namespace starling::launch

@@ -34,7 +34,7 @@ struct Split {
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {
         const iovec block{target + from, std::min(to, bytes) - from};
-        if (const std::byte* there = request->peer->near.exchanged(offer.address + from, block.iov_len)) {
+        if (const std::byte* there = request->peer->shm_path.exchanged(offer.address + from, block.iov_len)) {
             copy_by_call(block.iov_base, there, block.iov_len);
             return 0;
         }
@@ -83,7 +83,7 @@ bool poll_splits() {
 
 int free_split() {
     for (uint32_t i = 0; i < link::kSplitSlots; ++i)
-        if (!splits[i].request && (splits[i].last_writer == 0 || neighbour_gone(splits[i].last_writer)))
+        if (!splits[i].request && (splits[i].last_writer == 0 || neighbour_ended(splits[i].last_writer)))
             return static_cast<int>(i);
     return -1;
 }
@@ -101,8 +101,9 @@ int read_from_front(const Split& split, link::SplitSlot& slot, uint64_t generati
 
 }  // namespace
 
-bool can(const Matched& message) {
-    return kernel_copy::can(message) && datatype::is_block(*message.request.type, message.request.count) && !message.is_own();
+bool is_possible(const Matched& message) {
+    return kernel_copy::is_possible(message) && datatype::is_block(*message.request.type, message.request.count) &&
+           !message.is_to_self();
 }
 
 bool pays(const Matched& message) {
@@ -133,23 +134,23 @@ bool start(const Matched& message) {
 
 void on_share(link::Peer& peer, const ShareCopy& share) {
     const SendRequest* request = rendezvous::find(peer, share.send_serial);
-    if (!request || !peer.can(transport::kSharesMemory) || share.slot >= link::kSplitSlots) return;
+    if (!request || !peer.supports(transport::kSharesMemory) || share.slot >= link::kSplitSlots) return;
     if (share.bytes > request->bytes || !datatype::is_block(*request->type, request->count)) return;
     const auto* source = static_cast<const std::byte*>(datatype::block_address(*request->type, request->buffer));
-    link::SplitSlot& slot = peer.near.region.split(share.slot);
+    link::SplitSlot& slot = peer.shm_path.region.split(share.slot);
     const uint64_t chunk = link::split_chunk(share.bytes);
     const auto total = static_cast<uint32_t>((share.bytes + chunk - 1) / chunk);
     for (int64_t i; (i = link::claim_chunk(slot, share.generation, total, true)) >= 0;) {
         const uint64_t from = static_cast<uint64_t>(i) * chunk;
         const uint64_t bytes = std::min<uint64_t>(chunk, share.bytes - from);
-        if (std::byte* there = peer.near.exchanged(share.address + from, bytes))
+        if (std::byte* there = peer.shm_path.exchanged(share.address + from, bytes))
             copy_by_call(there, source + from, bytes);
         else if (!link::has_pid({&peer.job, peer.rank}, share.pid) ||
                  link::write_remote(share.pid, share.address + from, source + from, bytes) != 0)
             slot.failed.store(1, std::memory_order_relaxed);
         slot.written.fetch_add(1, std::memory_order_release);
     }
-    job::ring(peer.near.region.doorbell());  // the receiver may be asleep, waiting for this process
+    job::ring(peer.shm_path.region.doorbell());  // the receiver may be asleep, waiting for this process
 }
 
 void fail(const Gone& gone) {

@@ -15,7 +15,7 @@
 
 namespace starling::message::both_sided {
 
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 

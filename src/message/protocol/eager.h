@@ -19,7 +19,7 @@
 namespace starling::message::eager {
 
 /// Returns whether a message can be sent without waiting for a CTS.
-inline bool can(const link::Peer& peer, uint64_t bytes) {
+inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
     return bytes <= live(config().eager_limit) && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
 }
 
@@ -41,20 +41,20 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
 /// its words. The processor would wait until these are in the cache (1 ns of a message's 40).
 [[gnu::always_inline]] inline bool put(link::Peer& peer, const packet::MessageHeader& envelope, const datatype::Datatype& type,
                                        int64_t count, const void* buffer, uint32_t bytes) {
-    std::byte* const payload = peer.near.has_ring() ? peer.near.out.reserve_short(bytes) : nullptr;
+    std::byte* const payload = peer.shm_path.has_ring() ? peer.shm_path.out.reserve_short(bytes) : nullptr;
     if (!payload) [[unlikely]] {
         const packet::MessageHeader in_memory = envelope;
         return put_anywhere(peer, in_memory, type, count, buffer, bytes);
     }
-    packet::Header& header = peer.near.out.header();
+    packet::Header& header = peer.shm_path.out.header();
     header.kind = packet::PacketKind::eager;
     header.message = envelope;
     datatype::pack_short(peer.copies, type, count, buffer, payload, bytes, CopyPath::CopyDestination::again);
-    peer.near.commit_in_ring(bytes);
+    peer.shm_path.commit_in_ring(bytes);
     return true;
 }
 
-[[gnu::noinline, gnu::cold]] inline void take_too_long(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
+[[gnu::noinline, gnu::cold]] inline void receive_truncated(ReceiveRequest& request, const std::byte* payload, uint64_t bytes) {
     datatype::unpack(*request.type, request.count, request.buffer, 0, payload, request.capacity);
     request.outcome.bytes = request.capacity;
     const int marked = may_bring_marks(*request.channel) ? ErrorMarker::read(payload, bytes) : MPI_SUCCESS;
@@ -67,7 +67,7 @@ inline bool can(const link::Peer& peer, uint64_t bytes) {
     request.outcome.source = source;
     request.outcome.tag = tag;
     if (bytes > request.capacity) [[unlikely]]
-        return take_too_long(request, payload, bytes);
+        return receive_truncated(request, payload, bytes);
     datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
     request.outcome.bytes = bytes;
     finish(request, MPI_SUCCESS);

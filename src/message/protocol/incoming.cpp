@@ -37,7 +37,7 @@ Cts list(const Matched& message) {
     request.send_serial = message.offer.serial;
     if (++next_generation == 0) ++next_generation;
     request.generation = next_generation;
-    request.coverage = peer.can(transport::kStreams) ? new transport::Coverage : nullptr;
+    request.coverage = peer.supports(transport::kStreams) ? new transport::Coverage : nullptr;
     request.serial = receives.add(request);
     // Fragments sent ahead may reach beyond the end of a shorter receive buffer, so they are accepted only if the whole message fits.
     const bool all_at_once = message.at_once && message.bytes == message.offer.bytes;
@@ -48,12 +48,12 @@ Cts list(const Matched& message) {
     return {message.bytes, message.offer.serial, request.serial, request.generation, all_at_once};
 }
 
-void ask(const Matched& message) {
+void send_cts(const Matched& message) {
     const Cts clear = list(message);
     link::send_control(*message.request.peer, packet::PacketKind::clear_to_stream, &clear, sizeof clear);
 }
 
-void ask_again(const ReceiveRequest& request) {
+void repeat_cts(const ReceiveRequest& request) {
     const Cts clear{request.expected, request.send_serial, request.serial, request.generation, 0};
     link::send_control(*request.peer, packet::PacketKind::clear_to_stream, &clear, sizeof clear);
 }
@@ -75,13 +75,13 @@ void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes) {
     end(request, request.outcome.error);
 }
 
-void on_piece(link::Peer& peer, const link::Packet& packet) {
-    const uint64_t offset = packet.header.piece.offset;
+void on_fragment(link::Peer& peer, const link::Packet& packet) {
+    const uint64_t offset = packet.header.fragment.offset;
     const uint32_t bytes = packet.header.bytes;
-    const bool unasked = packet.header.piece.generation == 0;
+    const bool unasked = packet.header.fragment.generation == 0;
     if (unasked && peer.ahead_generation == 0) return;
-    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : packet.header.piece.serial,
-                                   unasked ? peer.ahead_generation : packet.header.piece.generation, offset, bytes);
+    ReceiveRequest* request = find(peer, unasked ? peer.ahead_serial : packet.header.fragment.serial,
+                                   unasked ? peer.ahead_generation : packet.header.fragment.generation, offset, bytes);
     if (!request) return;
     datatype::unpack(*request->type, request->count, request->buffer, offset, packet.payload, bytes);
     arrived(*request, offset, bytes);

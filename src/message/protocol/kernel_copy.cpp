@@ -17,8 +17,8 @@ namespace {
 
 /// Returns the address at which the message is mapped in this process; null if it is not.
 const std::byte* mapped(const Matched& message) {
-    if (message.is_own()) return reinterpret_cast<const std::byte*>(message.offer.address);
-    return message.request.peer->near.exchanged(message.offer.address, message.bytes);
+    if (message.is_to_self()) return reinterpret_cast<const std::byte*>(message.offer.address);
+    return message.request.peer->shm_path.exchanged(message.offer.address, message.bytes);
 }
 
 /// Reads the message, by loads where its memory is mapped, otherwise by a system call. Returns 0 or an errno value.
@@ -29,7 +29,7 @@ int read(const Matched& message) {
         datatype::unpack(*request.type, request.count, request.buffer, 0, there, message.bytes);
         return 0;
     }
-    if (!message.is_own() && !link::has_pid({&message.peer().job, message.peer().rank}, offer.pid)) return ESRCH;
+    if (!message.is_to_self() && !link::has_pid({&message.peer().job, message.peer().rank}, offer.pid)) return ESRCH;
     constexpr int kMost = 512;
     iovec list[kMost];
     for (uint64_t at = 0; at < message.bytes;) {
@@ -46,16 +46,16 @@ int read(const Matched& message) {
 }
 
 /// Returns whether the sender has abandoned any send, perhaps this one, since its RTS.
-bool let_go_since(const link::Peer& peer, const Rts& offer) {
+bool was_abandoned_since(const link::Peer& peer, const Rts& offer) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return peer.near.region.presence().let_go.load(std::memory_order_relaxed) != offer.let_go;
+    return peer.shm_path.region.presence().abandoned_sends.load(std::memory_order_relaxed) != offer.abandoned_sends;
 }
 
 }  // namespace
 
-bool can(const Matched& message) {
-    if (!message.peer().can(transport::kSharesMemory) || !message.offer.address) return false;
-    if (message.is_own()) return true;
+bool is_possible(const Matched& message) {
+    if (!message.peer().supports(transport::kSharesMemory) || !message.offer.address) return false;
+    if (message.is_to_self()) return true;
     return live(config().single_copy) != SingleCopy::off &&
            (link::shares_pids({&message.peer().job, message.peer().rank}) || mapped(message));
 }
@@ -75,7 +75,7 @@ void settle(const Matched& message, int error) {
     }
     // Use fragments instead. Either the kernel refused the copy, or it cannot reach memory that the sender can (a device's, for example).
     // Or the sender's program reused its buffer during the read, and the bytes read may be wrong.
-    if (error || (message.bytes > 0 && let_go_since(message.peer(), message.offer))) {
+    if (error || (message.bytes > 0 && was_abandoned_since(message.peer(), message.offer))) {
         pieces::start({request, message.offer, message.bytes, false});
         return;
     }

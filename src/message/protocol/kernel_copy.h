@@ -13,7 +13,7 @@
 
 namespace starling::message::kernel_copy {
 
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 

@@ -17,28 +17,28 @@ namespace starling::message {
 /// RTS, the payload of a `rendezvous` packet.
 struct Rts {
     uint64_t bytes = 0;
-    // For a sender on the same host, these fields describe its memory. Between hosts, address, pid and let_go hold a registered region
-    // instead (set_region), if `lent`.
+    // For a sender on the same host, these fields describe its memory. Between hosts, address, pid and abandoned_sends hold a registered region
+    // instead (set_region), if `registered`.
     uint64_t address = 0;  ///< address of contiguous data in the sender's memory; 0: send as fragments
     int32_t pid = 0;       ///< pid of the sender
     /// The sender's count of abandoned sends when it sent this RTS. If the count differs after the data was read, the buffer may already
     /// have been reused.
-    uint32_t let_go = 0;
+    uint32_t abandoned_sends = 0;
     uint32_t serial = 0;  ///< request id of the send
     CopyPath::CacheDistance reach =
         CopyPath::CacheDistance::near;  ///< cache distance of the receiver, as the sender's copies have measured it
     uint8_t waits = 0;                  ///< 1: the sender's caller blocks until the message has been sent
     uint8_t ahead = 0;                  ///< 1: the first fragments follow without a CTS, on the ring of this packet
-    uint8_t lent : 1 = 0;               ///< 1: the receiver's device may read the data by RDMA
+    uint8_t registered : 1 = 0;         ///< 1: the receiver's device may read the data by RDMA
     uint8_t has_verdict : 1 = 0;        ///< 1: the message has a match-or-cancel word (message/match_or_cancel.h)
 
     void set_region(const transport::RemoteKey& region) {
         address = region.word[0];
         pid = static_cast<int32_t>(region.word[1]);
-        let_go = static_cast<uint32_t>(region.word[1] >> 32);
-        lent = 1;
+        abandoned_sends = static_cast<uint32_t>(region.word[1] >> 32);
+        registered = 1;
     }
-    transport::RemoteKey region() const { return {{address, uint64_t{let_go} << 32 | static_cast<uint32_t>(pid)}}; }
+    transport::RemoteKey region() const { return {{address, uint64_t{abandoned_sends} << 32 | static_cast<uint32_t>(pid)}}; }
 };
 
 static_assert(sizeof(Rts) == 32);
@@ -63,7 +63,7 @@ struct Cts {
 struct CtsRdmaWrite {
     Cts clear;
     transport::RemoteKey target;
-    uint64_t told;  ///< transport::WriteNotice
+    uint64_t notice;  ///< transport::WriteNotice
 };
 static_assert(sizeof(CtsRdmaWrite) == 48);
 

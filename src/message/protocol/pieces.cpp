@@ -16,12 +16,12 @@ namespace {
 /// Returns whether fragments would arrive through the ring without delay: the sender waits in the library, has a core, and is not busy
 /// reading from this process. Fragments are then faster than the kernel's copy, which takes what the sender has just written out of the
 /// sender's cache line by line.
-bool come_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
+bool arrive_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
     const uint64_t limit =
         offer.reach == CopyPath::CacheDistance::far ? live(config().stream_limit) / 4 : live(config().stream_limit);
     if (limit == 0 || (bytes > limit && offer.reach != CopyPath::CacheDistance::close)) return false;
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
-    return offer.waits || peer.near.region.presence().waiting.load(std::memory_order_relaxed) != 0;
+    return offer.waits || peer.shm_path.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
 
 /// The receiver reads one fragment while the sender writes the next, but nothing overlaps with the first write and the last read. So
@@ -36,17 +36,17 @@ uint32_t next_bytes(const SendRequest& request) {
 
 }  // namespace
 
-bool can(const Matched& message) { return !message.peer().can(transport::kStreams); }
+bool is_possible(const Matched& message) { return !message.peer().supports(transport::kStreams); }
 
 bool pays(const Matched& message) {
-    if (!kernel_copy::can(message)) return true;
+    if (!kernel_copy::is_possible(message)) return true;
     // A message to this process itself is not sent as fragments: the send would be complete before the receive, and the data would be
     // copied twice.
-    return !message.is_own() && come_without_delay(message.peer(), message.offer, message.bytes);
+    return !message.is_to_self() && arrive_without_delay(message.peer(), message.offer, message.bytes);
 }
 
 bool start(const Matched& message) {
-    incoming::ask(message);
+    incoming::send_cts(message);
     return true;
 }
 
@@ -54,8 +54,8 @@ bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     const uint32_t bytes = next_bytes(request);
     link::PacketSlot slot;
     if (!link::reserve(*request.peer, bytes, slot)) return false;
-    slot.header->kind = packet::PacketKind::piece;
-    slot.header->piece = {generation, serial, request.moved};
+    slot.header->kind = packet::PacketKind::fragment;
+    slot.header->fragment = {generation, serial, request.moved};
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
                    slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::streamed);
     link::commit(*request.peer, slot, bytes);

@@ -16,7 +16,7 @@ namespace starling::message::pieces {
 inline constexpr int kAtOnce = 32;
 
 // Functions of the receiver, for the protocol's row in table.h.
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 

@@ -20,7 +20,7 @@ struct Matched {
 
     const link::Peer& peer() const { return *request.peer; }
     /// Returns whether this process sent the message to itself, so that its memory is accessible.
-    bool is_own() const { return link::Process{&request.peer->job, request.peer->rank} == link::self(); }
+    bool is_to_self() const { return link::Process{&request.peer->job, request.peer->rank} == link::self(); }
 };
 
 /// The processes that have failed: all of a job, or one of its processes.

@@ -51,8 +51,8 @@ void settle(transport::Completion& completion) {
 
 }  // namespace
 
-bool can(const Matched& message) {
-    return message.offer.lent && !message.peer().can(transport::kSharesMemory) &&
+bool is_possible(const Matched& message) {
+    return message.offer.registered && !message.peer().supports(transport::kSharesMemory) &&
            datatype::is_block(*message.request.type, message.request.count) &&
            message.peer().base->reaches(message.offer.region());
 }
@@ -82,9 +82,9 @@ void fail(const Gone& gone) {
         if (!one->gone) one->gone = gone.includes(*one->request->peer);
 }
 
-void lend(SendRequest& request, Rts& offer) {
+void register_for_read(SendRequest& request, Rts& offer) {
     offer.pid = 0;
-    offer.let_go = 0;
+    offer.abandoned_sends = 0;
     if (request.bytes < kLeast || !datatype::is_block(*request.type, request.count)) return;
     transport::RemoteKey region;
     const void* const data = datatype::block_address(*request.type, request.buffer);
@@ -92,7 +92,7 @@ void lend(SendRequest& request, Rts& offer) {
     if (request.loan) offer.set_region(region);
 }
 
-void take_back(SendRequest& request, bool at_once) {
+void deregister(SendRequest& request, bool at_once) {
     if (!request.loan) return;
     request.peer->base->by.deregister(request.loan, at_once);
     request.loan = nullptr;

@@ -15,15 +15,15 @@
 namespace starling::message::rdma_read {
 
 // Functions of the receiver, for the protocol's row in table.h.
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 void fail(const Gone& gone);
 
 // Functions of the sender.
 /// Registers the message's memory for its receiver, if that is possible now, and puts the rkey into the RTS.
-void lend(SendRequest& request, Rts& offer);
+void register_for_read(SendRequest& request, Rts& offer);
 /// Deregisters the message's memory, if it was registered. `at_once`: a read by the receiver may be in progress and is aborted.
-void take_back(SendRequest& request, bool at_once);
+void deregister(SendRequest& request, bool at_once);
 
 }  // namespace starling::message::rdma_read

@@ -27,7 +27,7 @@ void settle(transport::RdmaTarget& arrival, bool written) {
     const std::unique_ptr<IncomingWrite> awaited(static_cast<IncomingWrite*>(&arrival));
     ReceiveRequest& request = *awaited->request;
     request.awaited = nullptr;
-    if (!written) return incoming::ask_again(request);
+    if (!written) return incoming::repeat_cts(request);
     ++counters.writes_rdma;
     counters.bytes_written_rdma += request.expected;
     incoming::arrived(request, 0, request.expected);
@@ -54,7 +54,7 @@ void settle(transport::Completion& completion) {
 
 }  // namespace
 
-bool can(const Matched& message) { return rdma_read::can(message) && message.peer().base->lends(); }
+bool is_possible(const Matched& message) { return rdma_read::is_possible(message) && message.peer().base->lends(); }
 
 bool pays(const Matched&) { return false; }
 
@@ -74,7 +74,7 @@ bool begin(SendRequest& request, const CtsRdmaWrite& asks) {
     writing->then = settle;
     writing->request = &request;
     transport::Path& path = *request.peer->base;
-    const auto told = asks.told == static_cast<uint64_t>(transport::WriteNotice::write_with_imm)
+    const auto told = asks.notice == static_cast<uint64_t>(transport::WriteNotice::write_with_imm)
                           ? transport::WriteNotice::write_with_imm
                           : transport::WriteNotice::separate_send;
     const void* const from = datatype::block_address(*request.type, request.buffer);

@@ -15,7 +15,7 @@
 namespace starling::message::rdma_write {
 
 // Functions of the receiver, for the protocol's row in table.h.
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start_chained(const Matched& message);
 bool start_noted(const Matched& message);

@@ -30,15 +30,15 @@ CopyPath::CacheDistance reach_of(link::Peer& peer) {
     constexpr uint32_t kSeldom = 32;
     if (peer.copies.reach() != CopyPath::CacheDistance::far || ++peer.offers_from_far % kSeldom != 0)
         return peer.copies.reach();
-    peer.copies.ask_again();
+    peer.copies.time_next_copy();
     return CopyPath::CacheDistance::near;
 }
 
 /// Returns whether to send fragments before the CTS. Fragments that the receiver does not accept are copied in vain, so this is done only
 /// if the CTS is predictable. It needs a ring, on which fragments cannot overtake their RTS.
-bool goes_ahead(const SendRequest& request) {
+bool sends_ahead(const SendRequest& request) {
     const link::Peer& peer = *request.peer;
-    return request.waits && peer.expects && peer.near.has_ring();
+    return request.waits && peer.expects && peer.shm_path.has_ring();
 }
 
 }  // namespace
@@ -60,15 +60,15 @@ bool put(SendRequest& request) {
     Rts offer{request.bytes,
               0,
               static_cast<int32_t>(getpid()),
-              sends_let_go(),
+              abandoned_sends(),
               request.serial,
               reach_of(*request.peer),
               request.waits,
-              goes_ahead(request)};
+              sends_ahead(request)};
     if (request.synchronous && !request.withdrawn) open_verdict(request);
     offer.has_verdict = request.has_verdict || request.withdrawn;
-    if (request.peer->can(transport::kStreams))
-        rdma_read::lend(request, offer);
+    if (request.peer->supports(transport::kStreams))
+        rdma_read::register_for_read(request, offer);
     else if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
@@ -91,7 +91,7 @@ SendRequest* find(const link::Peer& peer, uint32_t serial) {
 void finish(SendRequest& request, int error) {
     stream::end(request, error == MPI_SUCCESS);
     rdma_write::detach(request);
-    rdma_read::take_back(request, error != MPI_SUCCESS);
+    rdma_read::deregister(request, error != MPI_SUCCESS);
     if (request.has_verdict) close_verdict(request);
     listed.remove(request.serial);
     --request.peer->open_offers;

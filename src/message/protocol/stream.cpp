@@ -27,7 +27,7 @@ void unpack(link::Peer& peer, const transport::StreamFragment& piece, uint64_t d
         datatype::unpack(*request->type, request->count, request->buffer, piece.offset + done, data, bytes);
 }
 
-void take(link::Peer& peer, const transport::StreamFragment& piece) {
+void handle_fragment(link::Peer& peer, const transport::StreamFragment& piece) {
     if (ReceiveRequest* request = find(peer, piece)) incoming::arrived(*request, piece.offset, piece.bytes);
 }
 
@@ -37,23 +37,23 @@ void pack(void* user, uint64_t offset, std::byte* to, uint64_t bytes) {
 }
 
 /// Handles a connection that cannot carry the whole stream: the base path sends the rest.
-void stranded(transport::OutStream& stream) { enqueue_asked(*static_cast<SendRequest*>(stream.source().user)); }
+void stranded(transport::OutStream& stream) { enqueue_cleared(*static_cast<SendRequest*>(stream.source().user)); }
 
 }  // namespace
 
-bool can(const Matched& message) { return message.peer().can(transport::kStreams); }
+bool is_possible(const Matched& message) { return message.peer().supports(transport::kStreams); }
 
 bool pays(const Matched&) { return true; }
 
 bool start(const Matched& message) {
-    incoming::ask(message);
+    incoming::send_cts(message);
     return true;
 }
 
 void listen() {
     link::upcalls.target = target;
     link::upcalls.unpack = unpack;
-    link::upcalls.piece = take;
+    link::upcalls.fragment = handle_fragment;
 }
 
 bool begin(SendRequest& request) {
@@ -77,12 +77,12 @@ StreamProgress advance(SendRequest& request) {
         // A connection that has opened meanwhile sends the rest of the stream.
         if (peer.base->carry(stream)) return StreamProgress::done;
         if (i == pieces::kAtOnce) return StreamProgress::over;
-        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->piece_limit()));
+        const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->fragment_limit()));
         link::PacketSlot slot;
         if (!link::reserve(peer, most, slot)) return StreamProgress::no_room;
-        const transport::StreamRange range = stream.take(transport::kReliablePath, most);
-        slot.header->kind = packet::PacketKind::piece;
-        slot.header->piece = {request.generation, request.stream_to, range.begin};
+        const transport::StreamRange range = stream.extract(transport::kReliablePath, most);
+        slot.header->kind = packet::PacketKind::fragment;
+        slot.header->fragment = {request.generation, request.stream_to, range.begin};
         datatype::pack(*request.type, request.count, request.buffer, range.begin, slot.payload, range.bytes());
         link::commit(peer, slot, static_cast<uint32_t>(range.bytes()));
     }

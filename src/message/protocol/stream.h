@@ -14,7 +14,7 @@
 namespace starling::message::stream {
 
 // Functions of the receiver, for the protocol's row in table.h.
-bool can(const Matched& message);
+bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 /// Sets link's upcalls for the data that TCP delivers.

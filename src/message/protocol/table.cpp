@@ -29,7 +29,7 @@ constexpr Protocol kProtocols[] = {
      .costs =
          "no copy: the receiver's device reads; the sender may compute meanwhile. The memory must be registered the first time",
      .instead = "stream",
-     .can = rdma_read::can,
+     .is_possible = rdma_read::is_possible,
      .pays = rdma_read::pays,
      .start = rdma_read::start,
      .fail = rdma_read::fail},
@@ -38,7 +38,7 @@ constexpr Protocol kProtocols[] = {
      .when = "as read, if STARLING_LONG_PROTOCOL selects it",
      .costs = "no copy, but one packet more than read: the sender's device writes, and an immediate notifies the receiver",
      .instead = "stream",
-     .can = rdma_write::can,
+     .is_possible = rdma_write::is_possible,
      .pays = rdma_write::pays,
      .start = rdma_write::start_noted},  // .fail is null: that of `stream` also covers this protocol
     {.name = "write",
@@ -46,7 +46,7 @@ constexpr Protocol kProtocols[] = {
      .when = "as read, if STARLING_LONG_PROTOCOL selects it",
      .costs = "as note, but a separate word behind the write notifies the receiver",
      .instead = "stream",
-     .can = rdma_write::can,
+     .is_possible = rdma_write::is_possible,
      .pays = rdma_write::pays,
      .start = rdma_write::start_chained},
     {.name = "stream",
@@ -55,7 +55,7 @@ constexpr Protocol kProtocols[] = {
      .costs = "an exchange of packets; then TCP moves data from memory to memory, a device's frames or datagrams need two more "
               "copies",
      .instead = "",
-     .can = stream::can,
+     .is_possible = stream::is_possible,
      .pays = stream::pays,
      .start = stream::start,
      .fail = incoming::fail},
@@ -66,7 +66,7 @@ constexpr Protocol kProtocols[] = {
          "kernel can't copy",
      .costs = "two copies that overlap",
      .instead = "",
-     .can = pieces::can,
+     .is_possible = pieces::is_possible,
      .pays = pieces::pays,
      .start = pieces::start},  // .fail is null: that of `stream` also covers this protocol
     {.name = "both",
@@ -74,7 +74,7 @@ constexpr Protocol kProtocols[] = {
      .when = "within a host, from STARLING_SPLIT_LIMIT on, unless the core is shared or long messages travel both ways",
      .costs = "one copy, by both processes at the same time",
      .instead = "kernel",
-     .can = both_sided::can,
+     .is_possible = both_sided::is_possible,
      .pays = both_sided::pays,
      .start = both_sided::start,
      .fail = both_sided::fail},
@@ -83,7 +83,7 @@ constexpr Protocol kProtocols[] = {
      .when = "within a host, otherwise",
      .costs = "one copy, by the receiver; the sender may compute meanwhile",
      .instead = "pieces",
-     .can = kernel_copy::can,
+     .is_possible = kernel_copy::is_possible,
      .pays = kernel_copy::pays,
      .start = kernel_copy::start},
 };
@@ -100,9 +100,9 @@ void fetch(const Matched& message) {
     if (message.peer().dead || message.bytes == 0) return kernel_copy::settle(message, message.peer().dead ? ESRCH : 0);
     const LongProtocol asked = live(config().long_protocol);
     for (const Protocol& row : kProtocols)
-        if (asked != LongProtocol::automatic && row.choice == asked && row.can(message) && row.start(message)) return;
+        if (asked != LongProtocol::automatic && row.choice == asked && row.is_possible(message) && row.start(message)) return;
     for (const Protocol& row : kProtocols)
-        if (row.can && row.can(message) && row.pays(message) && row.start(message)) return;
+        if (row.is_possible && row.is_possible(message) && row.pays(message) && row.start(message)) return;
 }
 
 void fail_fetches(const Gone& gone) {

@@ -33,26 +33,26 @@ struct PendingCollective : collective::CollectiveRequest {
     }
 };
 
-void tell_pending(const progress::Request& request, progress::WaitReporter& teller) {
+void report_pending(const progress::Request& request, progress::WaitReporter& teller) {
     const collective::OperationLabel& label = static_cast<const PendingCollective&>(request).label;
     teller.of(label.function);
-    collective::tell(label, teller);
+    collective::report_wait(label, teller);
 }
 
 STARLING_STATE NoDestroy<RequestPool<PendingCollective>> pending_storage;
 constinit auto& pending = pending_storage.value;
 constinit const progress::RequestClass kPending{
     .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
-    .tell = tell_pending};
+    .report_wait = report_pending};
 
 /// Runs when a request completes that uses a substitute buffer: finishes the use (SubstituteBuffer::finish).
-void give_back(progress::Request& r) {
+void free_operation(progress::Request& r) {
     auto& request = static_cast<PendingCollective&>(r);
     request.loan.finish(request.loan.state);
     if (request.orphaned) request.operations->dispose(request);
 }
 constinit const progress::RequestClass kPendingWithLoan{
-    .dispose = kPending.dispose, .tell = tell_pending, .completed = give_back};
+    .dispose = kPending.dispose, .report_wait = report_pending, .completed = free_operation};
 
 /// A persistent collective operation. Members may start the persistent operations of one communicator in different orders. So each
 /// operation has its own message tag, and where members share memory, its own part of it.
@@ -70,14 +70,14 @@ struct PersistentCollective : PendingCollective {
 STARLING_STATE NoDestroy<RequestPool<PersistentCollective>> persistent_storage;
 constinit auto& persistent = persistent_storage.value;
 
-void tell_tools_of(ToolEvent event, const PersistentCollective& request) {
-    if (tools_listen()) tell_tools(event, {comm_of(request)->context(), request.number});
+void notify_tools_of(ToolEvent event, const PersistentCollective& request) {
+    if (tools_listen()) notify_tools(event, {comm_of(request)->context(), request.number});
 }
 
 void end(progress::Request& r) {
     auto& request = static_cast<PersistentCollective&>(r);
     --counters.plans;
-    tell_tools_of(ToolEvent::plan_freed, request);
+    notify_tools_of(ToolEvent::plan_freed, request);
     persistent.destroy(request);
 }
 
@@ -91,15 +91,15 @@ int start_again(progress::Request& r) {
     request.label = to.label(request.label.function);
     ++counters.plans_started;
     collective::start(std::move(task), request);
-    tell_tools_of(ToolEvent::plan_started, request);
+    notify_tools_of(ToolEvent::plan_started, request);
     return MPI_SUCCESS;
 }
 
-constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .tell = tell_pending};
+constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .report_wait = report_pending};
 constinit const progress::RequestClass kPersistentWithLoan{
-    .dispose = end, .start = start_again, .tell = tell_pending, .completed = give_back};
+    .dispose = end, .start = start_again, .report_wait = report_pending, .completed = free_operation};
 
-bool lend(progress::Request* request, const SubstituteBuffer& loan) {
+bool attach_loan(progress::Request* request, const SubstituteBuffer& loan) {
     if (!request || (request->operations != &kPending && request->operations != &kPersistent)) return false;
     static_cast<PendingCollective&>(*request).loan = loan;
     if (request->operations == &kPersistent) {
@@ -115,7 +115,7 @@ bool lend(progress::Request* request, const SubstituteBuffer& loan) {
 
 extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request, const SubstituteBuffer* loan) {
     const Lock lock;
-    return lend(request_from_handle(request), *loan);
+    return attach_loan(request_from_handle(request), *loan);
 }
 
 CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
@@ -123,11 +123,11 @@ CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::fro
         error_ = bad_comm(handle);
     } else if (threads_at_once()) [[unlikely]] {
         comm_->retain();
-        keeps_ = true;
+        holds_ = true;
     }
 }
 
-void CollectiveCall::let_go() {
+void CollectiveCall::release_held() {
     for (int i = 0; i < type_count_; ++i) datatype::release(*types_[i]);
     for (const auto& side : block_types_)
         for (const Datatype* type : side)
@@ -181,7 +181,7 @@ const Datatype* CollectiveCall::type(MPI_Datatype handle) {
         error_ = bad_type(comm_, handle);
         return nullptr;
     }
-    if (keeps_) [[unlikely]]
+    if (holds_) [[unlikely]]
         datatype::retain(*type);
     types_[type_count_++] = type;
     return type;
@@ -209,7 +209,7 @@ void CollectiveCall::counts(Counts counts, int n) {
 const Op* CollectiveCall::op(MPI_Op handle, const Datatype* type) {
     if (!ok()) return nullptr;
     op_ = datatype::from_handle(handle);
-    if (op_ && keeps_) [[unlikely]]
+    if (op_ && holds_) [[unlikely]]
         datatype::retain(*op_);
     if (!op_) [[unlikely]]
         error_ = bad_handle(comm_, MPI_ERR_OP, "operation");
@@ -251,7 +251,7 @@ const Datatype* const* CollectiveCall::typed_blocks(int n, const void* buffer, C
         const auto address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(displacements[i]);
         error_ = check_data(comm_, type, handles[i], reinterpret_cast<const void*>(address), counts[i]);
         if (!ok()) return nullptr;
-        if (keeps_) datatype::retain(*type);
+        if (holds_) datatype::retain(*type);
         types[static_cast<size_t>(i)] = type;
     }
     return types.data();
@@ -271,11 +271,11 @@ int CollectiveCall::run(Task task) {
 }
 
 template <class Pending>
-void CollectiveCall::hand_over(Pending& request) {
+void CollectiveCall::attach_to(Pending& request) {
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
         // The array is moved, because the task reads it in place. The references to its types are moved along, if this call holds them.
-        if (!keeps_)
+        if (!holds_)
             for (const Datatype* type : block_types_[side]) datatype::retain(*type);
         request.block_types[side] = std::move(block_types_[side]);
     }
@@ -287,7 +287,7 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
     if (!ok()) [[unlikely]]
         return error_;
     PendingCollective* made = pending.create(comm_, kPending);
-    hand_over(*made);
+    attach_to(*made);
     made->label = to_->label(calling);
     collective::start(std::move(task), *made);
     *request = request_to_handle(made);
@@ -306,9 +306,9 @@ int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
     made->label.function = calling;
     made->number = ++counters.plans_made;
     ++counters.plans;
-    hand_over(*made);
+    attach_to(*made);
     *request = request_to_handle(made);
-    tell_tools_of(ToolEvent::plan_made, *made);
+    notify_tools_of(ToolEvent::plan_made, *made);
     return MPI_SUCCESS;
 }
 

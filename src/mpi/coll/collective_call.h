@@ -37,8 +37,8 @@ class CollectiveCall {
     struct Persistent {};
     CollectiveCall(MPI_Comm handle, Persistent) : CollectiveCall(handle, false) { prepares_ = true; }
     ~CollectiveCall() {
-        if (keeps_) [[unlikely]]
-            let_go();
+        if (holds_) [[unlikely]]
+            release_held();
     }
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
@@ -97,7 +97,7 @@ class CollectiveCall {
 
     /// Returns an array of `n` counts or displacements that the operation may refer to. A non-blocking operation gets a copy: programs free
     /// their array after the call although they should not (mpi4py does).
-    Counts keep(Counts array, int n) { return !blocking_ && array ? copy(array, n) : array; }
+    Counts copy_array(Counts array, int n) { return !blocking_ && array ? copy(array, n) : array; }
 
     /// Runs the operation to completion and returns the code for the caller.
     int run(Task task);
@@ -114,8 +114,8 @@ class CollectiveCall {
         Body body;
     };
     template <class Pending>
-    void hand_over(Pending& request);
-    void let_go();
+    void attach_to(Pending& request);
+    void release_held();
     Counts copy(Counts array, int n);
     collective::CommCall& now() {
         if (profile::watching) [[unlikely]]
@@ -127,7 +127,7 @@ class CollectiveCall {
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool prepares_ = false;
-    bool keeps_ = false;  ///< holds references to the objects below: other threads may free them during the call
+    bool holds_ = false;  ///< holds references to the objects below: other threads may free them during the call
     std::optional<collective::CommCall> to_;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< datatypes that start() retains
     int type_count_ = 0;

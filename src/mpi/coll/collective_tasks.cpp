@@ -130,8 +130,9 @@ Task alltoallw_task(CollectiveCall& call, const void* send, Counts send_counts, 
         in_place ? in_types : call.typed_blocks(call.peers(), send, send_counts, send_displacements, send_types, 1);
     if (!call.ok()) return {};
     const int n = call.peers();
-    const Blocks in(receive, call.keep(receive_counts, n), call.keep(receive_displacements, n), in_types);
-    const Blocks out = in_place ? in : Blocks(send, call.keep(send_counts, n), call.keep(send_displacements, n), out_types);
+    const Blocks in(receive, call.copy_array(receive_counts, n), call.copy_array(receive_displacements, n), in_types);
+    const Blocks out =
+        in_place ? in : Blocks(send, call.copy_array(send_counts, n), call.copy_array(send_displacements, n), out_types);
     if (!in_place) call.not_aliased(overlap(out, in, n));
     if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::alltoall(to, in_place, out, in); });
@@ -206,7 +207,7 @@ Task reduce_scatter_task(CollectiveCall& call, const void* send, void* receive, 
     if (!call.ok()) return {};
     call.counts(counts, call.comm().size);
     if (!call.ok()) return {};
-    const Shares shares(call.keep(counts, call.comm().size));
+    const Shares shares(call.copy_array(counts, call.comm().size));
     const ReductionArguments checked(call, send, shares.total(call.comm().size), receive, counts[call.comm().rank], datatype,
                                      op);
     if (!call.ok()) return {};

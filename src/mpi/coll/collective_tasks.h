@@ -27,7 +27,7 @@ struct BlockArguments {
     }
     Blocks blocks(CollectiveCall& call, int n, const Datatype& checked) const {
         return uniform ? Blocks(buffer, count, checked)
-                       : Blocks(buffer, call.keep(counts, n), call.keep(displacements, n), checked);
+                       : Blocks(buffer, call.copy_array(counts, n), call.copy_array(displacements, n), checked);
     }
 };
 

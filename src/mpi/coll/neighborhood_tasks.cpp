@@ -84,10 +84,10 @@ Task neighbor_alltoallw_task(CollectiveCall& call, const void* send, Counts send
     const auto in_types = call.typed_blocks(near->sources, buffer_for(near->receives, receive), receive_counts,
                                             receive_displacements, receive_types, 1);
     if (!call.ok()) return {};
-    const Blocks from(send, call.keep(send_counts, near->destinations), call.keep(send_displacements, near->destinations),
-                      out_types);
-    const Blocks into(receive, call.keep(receive_counts, near->sources), call.keep(receive_displacements, near->sources),
-                      in_types);
+    const Blocks from(send, call.copy_array(send_counts, near->destinations),
+                      call.copy_array(send_displacements, near->destinations), out_types);
+    const Blocks into(receive, call.copy_array(receive_counts, near->sources),
+                      call.copy_array(receive_displacements, near->sources), in_types);
     call.not_aliased(overlap_at_edges(*near, from, into));
     if (!call.ok()) return {};
     return call.make([=](CommCall& to) { return collective::neighbor_alltoall(to, *near, from, into); });

@@ -109,7 +109,7 @@ int Comm_group(MPI_Comm comm, MPI_Group* group) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!group) return null_argument(c, "group");
-    *group = comm::give_handle(c->local_group().retain());
+    *group = comm::add_handle(c->local_group().retain());
     return MPI_SUCCESS;
 }
 
@@ -136,7 +136,7 @@ int Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
     if (!c) return bad_comm(comm);
     if (!c->is_inter) return wrong_kind_of_comm(c);
     if (!group) return null_argument(c, "group");
-    *group = comm::give_handle(c->remote_group().retain());
+    *group = comm::add_handle(c->remote_group().retain());
     return MPI_SUCCESS;
 }
 
@@ -192,7 +192,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
     if (!comm::read_info(info, object)) return bad_handle(c, MPI_ERR_INFO, "info object");
     const bool before = c->hints.connect;
     read_hints(object, c->hints);
-    if (c->hints.connect && !before) c->point_to_point.connect_known_peers();
+    if (c->hints.connect && !before) c->point_to_point.connect_recent_peers();
     return MPI_SUCCESS;
 }
 

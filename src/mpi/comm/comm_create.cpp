@@ -27,7 +27,7 @@ int check_place(const MPI_Comm* newcomm) { return newcomm ? MPI_SUCCESS : null_p
 
 int not_a_group(const char* which) { return fail(MPI_ERR_GROUP, "the %s is null or not valid; was it freed?", which); }
 
-int take_info(MPI_Info info, comm::Info& object) {
+int copy_info(MPI_Info info, comm::Info& object) {
     return comm::read_info(info, object) ? MPI_SUCCESS : fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
 }
 
@@ -80,7 +80,7 @@ int prepare(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, Comm*& comm, Dupl
     if (!comm) return bad_comm(handle);
     comm::Info object;
     state.error = check_place(newcomm);
-    if (!state.error) state.error = take_info(info, object);
+    if (!state.error) state.error = copy_info(info, object);
     if (!state.error) read_hints(object, state.hints);
     state.newcomm = newcomm;
     state.from = handle;
@@ -178,7 +178,7 @@ class FromGroup {
         else if (!newcomm)
             error = null_pointer("newcomm");
         else
-            error = take_info(info, object);
+            error = copy_info(info, object);
         if (!error) read_hints(object, hints_);
         if (!stringtag)
             lacks_name = error = null_pointer("stringtag");
@@ -278,7 +278,7 @@ int Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_C
     if (!c) return bad_comm(comm);
     comm::Info object;
     int wrong = check_place(newcomm);
-    if (!wrong) wrong = take_info(info, object);
+    if (!wrong) wrong = copy_info(info, object);
     const int color = color_of_type(split_type, object, c->local_group());
     if (!wrong && color == -1)
         wrong = fail(MPI_ERR_ARG,

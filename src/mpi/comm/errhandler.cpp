@@ -40,9 +40,9 @@ Errhandler* usable_errhandler(MPI_Errhandler handle, HandlerKind kind) {
     return nullptr;
 }
 
-MPI_Errhandler hand_out(Errhandler* const& place) {
+MPI_Errhandler make_handle(Errhandler* const& place) {
     Errhandler* handler = comm::retain_from(place);
-    const MPI_Errhandler handle = comm::give_handle(handler);
+    const MPI_Errhandler handle = comm::add_handle(handler);
     handler->release();
     return handle;
 }
@@ -71,7 +71,7 @@ int Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
     comm::Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!errhandler) return null_argument(c, "errhandler");
-    *errhandler = hand_out(c->errhandler);
+    *errhandler = make_handle(c->errhandler);
     return MPI_SUCCESS;
 }
 
@@ -113,7 +113,7 @@ int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
 int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
     if (file != MPI_FILE_NULL) return bad_file();
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    *errhandler = hand_out(comm::file_handler);
+    *errhandler = make_handle(comm::file_handler);
     return MPI_SUCCESS;
 }
 
@@ -135,7 +135,7 @@ int Session_create_errhandler(MPI_Session_errhandler_function* session_errhandle
 
 int Errhandler_free(MPI_Errhandler* errhandler) {
     if (!errhandler) return null_argument(nullptr, "errhandler");
-    if (!comm::take_handle(*errhandler)) return bad_handle(nullptr, MPI_ERR_ERRHANDLER, "error handler");
+    if (!comm::drop_handle(*errhandler)) return bad_handle(nullptr, MPI_ERR_ERRHANDLER, "error handler");
     *errhandler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
 }

@@ -11,6 +11,6 @@ namespace starling::mpi {
 comm::Errhandler* usable_errhandler(MPI_Errhandler handle, comm::HandlerKind kind);
 
 /// Returns a handle of the handler stored in `place`; the application frees it with MPI_Errhandler_free.
-MPI_Errhandler hand_out(comm::Errhandler* const& place);
+MPI_Errhandler make_handle(comm::Errhandler* const& place);
 
 }  // namespace starling::mpi

@@ -77,7 +77,7 @@ int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, GroupCombin
     const comm::Group* b = comm::from_handle(group2);
     if (phase != LibraryPhase::running || !a || !b) return bad_group();
     if (!newgroup) return null_argument(nullptr, "newgroup");
-    *newgroup = comm::give_handle(operation(*a, *b));
+    *newgroup = comm::add_handle(operation(*a, *b));
     return MPI_SUCCESS;
 }
 
@@ -94,7 +94,7 @@ int choose_members(MPI_Group group, MPI_Group* newgroup, Mark mark, Make make) {
     if (!newgroup) return null_argument(nullptr, "newgroup");
     Marks marked(static_cast<size_t>(g->size()));
     if (const int error = mark(marked)) return raise(nullptr, error);
-    *newgroup = comm::give_handle(make(*g, marked));
+    *newgroup = comm::add_handle(make(*g, marked));
     return MPI_SUCCESS;
 }
 
@@ -195,7 +195,7 @@ int Group_free(MPI_Group* group) {
     if (!group) return null_argument(nullptr, "group");
     comm::Group* g = comm::from_handle(*group);
     if (!g) return bad_group();
-    comm::take_handle(g);
+    comm::drop_handle(g);
     *group = MPI_GROUP_NULL;
     return MPI_SUCCESS;
 }

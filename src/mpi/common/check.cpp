@@ -85,7 +85,7 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
         case comm::HandlerAction::fatal:
         case comm::HandlerAction::abort:
             die(error);
-        case comm::HandlerAction::give_back:
+        case comm::HandlerAction::return_handle:
             break;
         case comm::HandlerAction::call: {
             int code = error;

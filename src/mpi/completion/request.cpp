@@ -120,7 +120,7 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
     if (statuses) statuses[n].MPI_ERROR = error;
 }
 
-constinit const progress::WaitSite kWaitSite{.tell = message::tell_request};
+constinit const progress::WaitSite kWaitSite{.report_wait = message::report_request};
 
 /// Returns the active request behind a handle, or null. Callers must ask again whenever this thread has released the lock, because another
 /// thread may have ended the request meanwhile.
@@ -136,9 +136,9 @@ struct OverFor {
         return !request || request->done;
     }
 };
-constinit const progress::WaitSite kSharedWaitSite{.tell = [](const void* argument, progress::WaitReporter& teller) {
+constinit const progress::WaitSite kSharedWaitSite{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
     if (const Request* request = pending_behind(static_cast<const OverFor*>(argument)->handle))
-        message::tell_request(request, teller);
+        message::report_request(request, teller);
 }};
 
 [[gnu::noinline]] Request* wait_beside_threads(Request& request, const MPI_Request& handle) {
@@ -189,7 +189,7 @@ struct Array {
     bool any;   ///< whether one of the requests is active
 };
 
-bool look(Array& array) {
+bool poll_array(Array& array) {
     array.any = false;
     for (int i = 0; i < array.count; ++i) {
         const Request* request = from_handle(array.handles[i]);
@@ -207,18 +207,19 @@ bool look(Array& array) {
 /// Condition of a wait for any request of the array.
 struct CompletionCondition {
     Array& array;
-    bool operator()() const { return look(array); }
+    bool operator()() const { return poll_array(array); }
 };
-void tell_array(const void* argument, progress::WaitReporter& teller) {
+void report_array(const void* argument, progress::WaitReporter& teller) {
     const Array& array = static_cast<const CompletionCondition*>(argument)->array;
     teller.any_will_do();
     for (int i = 0; i < array.count; ++i)
-        if (const Request* request = from_handle(array.handles[i]); is_pending(request)) message::tell_request(request, teller);
+        if (const Request* request = from_handle(array.handles[i]); is_pending(request))
+            message::report_request(request, teller);
 }
-constinit const progress::WaitSite kWaitanySite{.tell = tell_array};
-constinit const progress::WaitSite kWaitsomeSite{.tell = tell_array};
+constinit const progress::WaitSite kWaitanySite{.report_wait = report_array};
+constinit const progress::WaitSite kWaitsomeSite{.report_wait = report_array};
 
-int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status) {
+int complete_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (array.found < 0) {
         *indx = MPI_UNDEFINED;
         fill_empty(status);
@@ -228,7 +229,7 @@ int take_any(Array& array, MPI_Request handles[], int* indx, MPI_Status* status)
     return finish_one(*from_handle(handles[array.found]), handles[array.found], status);
 }
 
-int take_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
+int complete_some(int count, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
     int n = 0, first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
@@ -352,8 +353,8 @@ int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
     do progress::wait_until(CompletionCondition{array}, kWaitanySite);
-    while (program_threads_at_once() && !look(array));
-    return take_any(array, handles, indx, status);
+    while (program_threads_at_once() && !poll_array(array));
+    return complete_any(array, handles, indx, status);
 }
 
 int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
@@ -361,16 +362,16 @@ int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* 
     if (const int error = check_array(count, handles)) return error;
     if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
     Array array{count, handles, -1, false};
-    *flag = look(array);
+    *flag = poll_array(array);
     if (!*flag) {
         progress::test();
-        *flag = look(array);
+        *flag = poll_array(array);
     }
     if (!*flag) {
         *indx = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_any(array, handles, indx, status);
+    return complete_any(array, handles, indx, status);
 }
 
 int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
@@ -380,12 +381,12 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     progress::test();  // the wait ends at the first complete request, and this call should return all that have completed
     Array array{incount, handles, -1, false};
     do progress::wait_until(CompletionCondition{array}, kWaitsomeSite);
-    while (program_threads_at_once() && !look(array));
+    while (program_threads_at_once() && !poll_array(array));
     if (array.found < 0) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_some(incount, handles, outcount, indices, statuses);
+    return complete_some(incount, handles, outcount, indices, statuses);
 }
 
 int Testsome(int incount, MPI_Request handles[], int* outcount, int indices[], MPI_Status* statuses) {
@@ -394,12 +395,12 @@ int Testsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     if (!outcount) return null_argument(nullptr, "outcount");
     progress::test();
     Array array{incount, handles, -1, false};
-    look(array);
+    poll_array(array);
     if (!array.any) {
         *outcount = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
-    return take_some(incount, handles, outcount, indices, statuses);
+    return complete_some(incount, handles, outcount, indices, statuses);
 }
 
 int Request_free(MPI_Request* handle) {
@@ -469,7 +470,7 @@ int Request_get_status_any(int count, const MPI_Request handles[], int* indx, in
     if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
     progress::test();
     Array array{count, handles, -1, false};
-    *flag = look(array);
+    *flag = poll_array(array);
     *indx = array.found < 0 ? MPI_UNDEFINED : array.found;
     if (!*flag) return MPI_SUCCESS;
     if (array.found < 0) {

@@ -54,7 +54,7 @@ int too_short(const Description& d, int64_t integers, int64_t addresses, int64_t
 }
 
 // Writes the handles of the constituents. The application must free each of them that is not predefined.
-void give_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
+void return_types(const std::vector<Datatype*>& types, MPI_Datatype out[]) {
     for (size_t i = 0; i < types.size(); ++i) {
         if (!types[i]->permanent) {
             datatype::retain(*types[i]);
@@ -76,7 +76,7 @@ int get_contents(MPI_Datatype handle, bool large, const int64_t room[4], int int
     std::copy(d.contents.integers.begin(), d.contents.integers.end(), integers);
     std::copy(d.contents.addresses.begin(), d.contents.addresses.end(), addresses);
     std::copy(d.contents.large_counts.begin(), d.contents.large_counts.end(), counts);
-    give_types(*d.types, types);
+    return_types(*d.types, types);
     return MPI_SUCCESS;
 }
 

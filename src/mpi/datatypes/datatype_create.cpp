@@ -20,7 +20,7 @@ int bad_old_type(MPI_Datatype handle) {
                                                            : "the old datatype is not valid; was it freed?"));
 }
 
-void give(Datatype* type, MPI_Datatype* handle) {
+void return_handle(Datatype* type, MPI_Datatype* handle) {
     type->handles = 1;
     *handle = datatype::to_handle(type);
 }
@@ -55,7 +55,7 @@ int create(int combiner, bool large, Args args, std::vector<Datatype*> types, MP
     if (args.missing()) return null_argument(nullptr, args.missing());
     Datatype* made = nullptr;
     if (const int error = datatype::make(combiner, large, args.take(), std::move(types), &made)) return raise(nullptr, error);
-    give(made, newtype);
+    return_handle(made, newtype);
     return MPI_SUCCESS;
 }
 
@@ -240,7 +240,7 @@ int Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
         if (const int error = old->attributes->copy_to(comm::AttributeHolder(oldtype), *copies)) return raise(nullptr, error);
         made->attributes = copies.release();
     }
-    give(holder.take(), newtype);
+    return_handle(holder.take(), newtype);
     return MPI_SUCCESS;
 }
 

@@ -156,7 +156,7 @@ int Lookup_name(const char* service_name, MPI_Info, char* port_name) {
     Lock lock;
     if (const int error = check_names(service_name, port_name)) return error;
     std::string port;
-    if (const int error = dynamic::look_up(service_name, port)) return raise(nullptr, error);
+    if (const int error = dynamic::lookup(service_name, port)) return raise(nullptr, error);
     std::snprintf(port_name, MPI_MAX_PORT_NAME, "%s", port.c_str());
     return MPI_SUCCESS;
 }

@@ -38,7 +38,7 @@ constexpr LevelName kLevels[] = {
 };
 
 // Reads the thread level from an info object; the default is MPI_THREAD_MULTIPLE.
-int asked_level(const comm::Info& info, int& level) {
+int requested_level(const comm::Info& info, int& level) {
     const std::string* asked = info.find("thread_level");
     level = MPI_THREAD_MULTIPLE;
     if (!asked) return MPI_SUCCESS;
@@ -73,7 +73,7 @@ int Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session)
     const ErrorSubject subject{.session = MPI_SESSION_NULL};
     if (!session) return raise_through(handler, HandlerKind::session, subject, null_pointer("session"));
     int level;
-    int error = asked_level(object, level);
+    int error = requested_level(object, level);
     if (!error) error = runtime::acquire(level);
     if (error) return raise_through(handler, HandlerKind::session, subject, error);
     *session = comm::to_handle(comm::make_session(handler, level));
@@ -153,7 +153,7 @@ int Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Grou
     if (!pset_name || !newgroup) return null_argument(s, pset_name ? "newgroup" : "pset_name");
     comm::Group* group = comm::process_set(*s, pset_name);
     if (!group) return unknown_set(s, pset_name);
-    *newgroup = comm::give_handle(group);
+    *newgroup = comm::add_handle(group);
     return MPI_SUCCESS;
 }
 
@@ -170,7 +170,7 @@ int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     if (!errhandler) return null_argument(s, "errhandler");
-    *errhandler = hand_out(s->errhandler);
+    *errhandler = make_handle(s->errhandler);
     return MPI_SUCCESS;
 }
 

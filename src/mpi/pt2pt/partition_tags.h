@@ -22,7 +22,7 @@ class PartitionTags {
     /// std::bad_alloc if no free range is long enough.
     uint32_t draw(uint32_t count);
     /// Releases the range that begins at `first`.
-    void give_back(uint32_t first) { held_.erase(first); }
+    void release(uint32_t first) { held_.erase(first); }
 
   private:
     std::map<uint32_t, uint32_t> held_;  ///< allocated ranges: first tag → number of tags

@@ -30,7 +30,7 @@ constexpr progress::RequestClass kClass{
             static_cast<T&>(r).begin();
             return MPI_SUCCESS;
         },
-    .tell = [](const Request& r, progress::WaitReporter& teller) { static_cast<const T&>(r).tell(teller); }};
+    .report_wait = [](const Request& r, progress::WaitReporter& teller) { static_cast<const T&>(r).report_wait(teller); }};
 
 STARLING_STATE NoDestroy<RequestPool<PartitionedSend>> sends_storage;
 STARLING_STATE NoDestroy<RequestPool<PartitionedReceive>> receives_storage;

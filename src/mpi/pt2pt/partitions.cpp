@@ -68,7 +68,7 @@ struct PartitionedSend::AllSent {
 
 PartitionedSend::~PartitionedSend() {
     if (what_.type) datatype::release(*what_.type);
-    if (channel_ && what_.partitions > 0) tags.get().give_back(offer_.first_tag);
+    if (channel_ && what_.partitions > 0) tags.get().release(offer_.first_tag);
 }
 
 void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
@@ -124,10 +124,10 @@ int PartitionedSend::ready(int partition) {
     return MPI_SUCCESS;
 }
 
-void PartitionedSend::tell(progress::WaitReporter& teller) const {
+void PartitionedSend::report_wait(progress::WaitReporter& teller) const {
     for (int i = 0; i < what_.partitions; ++i)
         if (const SendRequest& send = sends_[static_cast<size_t>(i)]; ready_[static_cast<size_t>(i)] && !send.done)
-            message::tell_send(send, teller);
+            message::report_send(send, teller);
 }
 
 struct PartitionedReceive::OfferReceive : ReceiveRequest {
@@ -251,11 +251,11 @@ bool PartitionedReceive::arrived(int partition) {
     return true;
 }
 
-void PartitionedReceive::tell(progress::WaitReporter& teller) const {
-    if (!posted_) return offer_ ? message::tell_receive(*offer_, teller) : void();
+void PartitionedReceive::report_wait(progress::WaitReporter& teller) const {
+    if (!posted_) return offer_ ? message::report_receive(*offer_, teller) : void();
     for (int i = 0; i < offer_->offer.partitions; ++i)
         if (const ReceiveRequest& receive = receives_[static_cast<size_t>(i)]; !receive.done)
-            message::tell_receive(receive, teller);
+            message::report_receive(receive, teller);
 }
 
 }  // namespace starling::mpi

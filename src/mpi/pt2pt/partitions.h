@@ -46,7 +46,7 @@ struct PartitionedSend : collective::CollectiveRequest {
     void begin();
     /// Sends a partition. Returns an error class, with failure_text(), if that is not possible.
     int ready(int partition);
-    void tell(progress::WaitReporter& teller) const;
+    void report_wait(progress::WaitReporter& teller) const;
 
   private:
     collective::Task send_all();
@@ -72,7 +72,7 @@ struct PartitionedReceive : collective::CollectiveRequest {
     int partitions() const { return what_.partitions; }
     /// Must be called before the request is freed. If no offer has arrived, leaves behind a request that receives it.
     void leave(comm::Comm& comm);
-    void tell(progress::WaitReporter& teller) const;
+    void report_wait(progress::WaitReporter& teller) const;
 
   private:
     struct OfferReceive;

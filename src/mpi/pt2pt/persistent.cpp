@@ -77,14 +77,14 @@ constexpr progress::RequestClass kSend{
     .dispose = [](Request& r) { dispose(sends, r); },
     .start = start_send,
     .cancel = [](Request& r) { return message::abandon(static_cast<PersistentSend&>(r)); },
-    .tell = [](const Request& r,
-               progress::WaitReporter& to) { message::tell_send(static_cast<const PersistentSend&>(r), to); }};
+    .report_wait = [](const Request& r,
+                      progress::WaitReporter& to) { message::report_send(static_cast<const PersistentSend&>(r), to); }};
 constexpr progress::RequestClass kReceive{
     .dispose = [](Request& r) { dispose(receives, r); },
     .start = start_receive,
     .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
-    .tell = [](const Request& r,
-               progress::WaitReporter& to) { message::tell_receive(static_cast<const PersistentReceive&>(r), to); }};
+    .report_wait = [](const Request& r,
+                      progress::WaitReporter& to) { message::report_receive(static_cast<const PersistentReceive&>(r), to); }};
 
 template <class T>
 MPI_Request make(RequestPool<T>& pool, const progress::RequestClass& operations, comm::Comm* comm,

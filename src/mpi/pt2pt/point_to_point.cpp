@@ -22,14 +22,14 @@ STARLING_STATE NoDestroy<RequestPool<ReceiveRequest>> receive_pool_storage;
 constinit const progress::RequestClass kSend{
     .dispose = [](progress::Request& r) { send_pool.destroy(static_cast<SendRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::abandon(static_cast<SendRequest&>(r)); },
-    .tell = [](const progress::Request& r,
-               progress::WaitReporter& to) { message::tell_send(static_cast<const SendRequest&>(r), to); }};
+    .report_wait = [](const progress::Request& r,
+                      progress::WaitReporter& to) { message::report_send(static_cast<const SendRequest&>(r), to); }};
 constinit const progress::RequestClass kReceive{
     .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
     .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
-    .tell = [](const progress::Request& r,
-               progress::WaitReporter& to) { message::tell_receive(static_cast<const ReceiveRequest&>(r), to); }};
-constinit const progress::WaitSite kRecvSite{.tell = message::tell_receive};
+    .report_wait = [](const progress::Request& r,
+                      progress::WaitReporter& to) { message::report_receive(static_cast<const ReceiveRequest&>(r), to); }};
+constinit const progress::WaitSite kRecvSite{.report_wait = message::report_receive};
 
 namespace {
 
@@ -66,7 +66,7 @@ namespace {
     request.waits = true;
     message::start_unsent(request, comm->point_to_point, buf, count, *type, dest, tag, unsent);
     if (!request.done) {
-        const progress::WaitSite site{.tell = message::tell_send};
+        const progress::WaitSite site{.report_wait = message::report_send};
         if (threads_at_once()) [[unlikely]]
             return wait_for(request, comm, nullptr, site);
         progress::wait(request, site);
@@ -101,7 +101,7 @@ namespace {
 }
 
 /// MPI_Irecv from MPI_PROC_NULL: completes at once.
-[[gnu::cold]] int receive_from_nobody(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
+[[gnu::cold]] int receive_from_null(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
     if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count)) return no_request(out, error);
     if (!out) return null_argument(&comm, "request");
     ReceiveRequest* request = receive_pool.create(&comm, kReceive);
@@ -171,7 +171,7 @@ int Irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
     if (const int error = check_receive(comm, handle, source, tag)) [[unlikely]]
         return no_request(out, error);
     if (source == MPI_PROC_NULL) [[unlikely]]
-        return receive_from_nobody(*comm, buf, count, datatype, out);
+        return receive_from_null(*comm, buf, count, datatype, out);
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return no_request(out, error);

@@ -37,14 +37,14 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Pro
         Unexpected*& found;
         bool operator()() const {
             found = message::find_unexpected(comm.point_to_point, source, tag, look);
-            return found || message::sender_gone(comm.point_to_point, source);
+            return found || message::sender_ended(comm.point_to_point, source);
         }
     };
     const comm::ReferenceGuard kept(&comm);
     const Over over{comm, source, tag, look, found};
-    const progress::WaitSite site{.tell = [](const void* argument, progress::WaitReporter& teller) {
+    const progress::WaitSite site{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
         const auto& what = *static_cast<const Over*>(argument);
-        message::tell_probe(what.comm.point_to_point, what.source, what.tag, teller);
+        message::report_probe(what.comm.point_to_point, what.source, what.tag, teller);
     }};
     // Polls again, because another thread may have taken the message before this thread gets the lock.
     for (bool again = wait && !found; again; again = program_threads_at_once() && !over()) progress::wait_until(over, site);
@@ -52,14 +52,14 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Pro
         progress::test();
         over();
     }
-    if (!found && message::sender_gone(comm.point_to_point, source))
+    if (!found && message::sender_ended(comm.point_to_point, source))
         error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "the job of rank %d has ended", source));
     return found;
 }
 
 /// Removes a message that a matched probe found from the queue, and returns its handle. The message keeps a reference to its communicator.
-MPI_Message take(comm::Comm& comm, Unexpected& found) {
-    message::MatchQueues::take(found);
+MPI_Message make_message(comm::Comm& comm, Unexpected& found) {
+    message::MatchQueues::remove(found);
     found.communicator = comm.retain();
     return reinterpret_cast<MPI_Message>(&found);
 }
@@ -78,7 +78,7 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
     Unexpected* found =
         probe(*comm, source, tag, wait, message ? message::ProbeMode::to_take : message::ProbeMode::only, error);
     if (flag) *flag = found != nullptr;
-    if (message) *message = found ? take(*comm, *found) : MPI_MESSAGE_NULL;
+    if (message) *message = found ? make_message(*comm, *found) : MPI_MESSAGE_NULL;
     if (found) message::fill_status(status, outcome_of(*found));
     return error;
 }
@@ -133,7 +133,7 @@ int Mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* handle
     message::ReceiveRequest request;
     comm::Comm* comm = nullptr;
     if (const int error = receive_matched(request, buf, count, datatype, handle, comm)) return error;
-    progress::wait(request, {.tell = message::tell_receive});
+    progress::wait(request, {.report_wait = message::report_receive});
     message::fill_status(status, request.outcome);
     const int error = raise(comm, progress::error_of(request));
     if (comm) comm->release();

@@ -31,13 +31,14 @@ struct SendReceiveRequest : progress::Request {
 STARLING_STATE NoDestroy<RequestPool<SendReceiveRequest>> exchange_pool_storage;
 constinit auto& exchange_pool = exchange_pool_storage.value;
 
-void tell(const progress::Request& request, progress::WaitReporter& teller) {
+void report_wait(const progress::Request& request, progress::WaitReporter& teller) {
     const auto& whole = static_cast<const SendReceiveRequest&>(request);
-    if (whole.receive.channel && !whole.receive.done) message::tell_receive(whole.receive, teller);
-    if (whole.send.peer && !whole.send.done) message::tell_send(whole.send, teller);
+    if (whole.receive.channel && !whole.receive.done) message::report_receive(whole.receive, teller);
+    if (whole.send.peer && !whole.send.done) message::report_send(whole.send, teller);
 }
 constexpr progress::RequestClass kExchange{
-    .dispose = [](progress::Request& r) { exchange_pool.destroy(static_cast<SendReceiveRequest&>(r)); }, .tell = tell};
+    .dispose = [](progress::Request& r) { exchange_pool.destroy(static_cast<SendReceiveRequest&>(r)); },
+    .report_wait = report_wait};
 
 void half_done(SendReceiveRequest& whole) {
     if (--whole.open > 0) return;
@@ -45,7 +46,7 @@ void half_done(SendReceiveRequest& whole) {
     if (whole.send.outcome.error) whole.outcome.error = whole.send.outcome.error;
     if (whole.outcome.error) [[unlikely]] {
         progress::recall_failure(whole.send.outcome.error ? static_cast<progress::Request&>(whole.send) : whole.receive);
-        progress::keep_failure(whole);
+        progress::save_failure(whole);
     }
     whole.complete();
 }
@@ -108,8 +109,8 @@ int run(TransferSide send, const TransferSide& receive, MPI_Comm handle, bool re
     if (replace && send.rank != MPI_PROC_NULL) copy_out(whole, send);
     start_halves(whole, *comm, send, receive);
     const comm::ReferenceGuard kept(comm);
-    progress::wait(whole, {.tell = [](const void* r, progress::WaitReporter& teller) {
-                       tell(*static_cast<const progress::Request*>(r), teller);
+    progress::wait(whole, {.report_wait = [](const void* r, progress::WaitReporter& teller) {
+                       report_wait(*static_cast<const progress::Request*>(r), teller);
                    }});
     message::fill_status(status, whole.outcome);
     return raise(comm, progress::error_of(whole));

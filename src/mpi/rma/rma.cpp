@@ -171,7 +171,7 @@ int Put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dat
     const Lock lock;
     Window* const window = window::from_handle(win);
     if (window && origin_count == target_count && origin_datatype == target_datatype &&
-        window::put_near(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
+        window::put_mapped(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
         return MPI_SUCCESS;
     return put_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 }
@@ -190,7 +190,7 @@ int Get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
     const Lock lock;
     Window* const window = window::from_handle(win);
     if (window && origin_count == target_count && origin_datatype == target_datatype &&
-        window::get_near(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
+        window::get_mapped(*window, origin_addr, target_count, target_datatype, target_rank, target_disp)) [[likely]]
         return MPI_SUCCESS;
     return get_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 }
@@ -209,7 +209,7 @@ int Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype ori
     const Lock lock;
     Window* const window = window::from_handle(win);
     if (window && origin_count == target_count && origin_datatype == target_datatype &&
-        window::update_near(*window, origin_addr, nullptr, target_count, target_datatype, target_rank, target_disp, op))
+        window::update_mapped(*window, origin_addr, nullptr, target_count, target_datatype, target_rank, target_disp, op))
         [[likely]]
         return MPI_SUCCESS;
     return accumulate_far(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
@@ -253,7 +253,7 @@ int Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype dataty
     const Lock lock;
     Window* const window = window::from_handle(win);
     if (window && result_addr &&
-        window::update_near(*window, origin_addr, result_addr, 1, datatype, target_rank, target_disp, op)) [[likely]]
+        window::update_mapped(*window, origin_addr, result_addr, 1, datatype, target_rank, target_disp, op)) [[likely]]
         return MPI_SUCCESS;
     return fetch_and_op_far(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
 }
@@ -262,7 +262,7 @@ int Compare_and_swap(const void* origin_addr, const void* compare_addr, void* re
                      int target_rank, MPI_Aint target_disp, MPI_Win win) {
     const Lock lock;
     Window* const window = window::from_handle(win);
-    if (window && window::swap_near(*window, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp))
+    if (window && window::swap_mapped(*window, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp))
         [[likely]]
         return MPI_SUCCESS;
     return compare_and_swap_far(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);

@@ -32,7 +32,7 @@ constexpr Hint kHints[] = {
     {"alloc_shared_noncontig", "false"},
 };
 
-void take_hints(Window& window, const comm::Info& info) {
+void apply_hints(Window& window, const comm::Info& info) {
     for (const Hint& hint : kHints)
         if (const std::string* value = info.find(hint.key)) window.info.set(hint.key, *value);
 }
@@ -66,12 +66,12 @@ int make(window::CreateParams wanted, MPI_Info info, MPI_Comm comm, MPI_Win* win
     const comm::ReferenceGuard kept(c);
     Window* made = nullptr;
     if (const int error = window::make(*c, wanted, made)) return raise(c, error);
-    take_hints(*made, hints);
+    apply_hints(*made, hints);
     *win = window::to_handle(made);
     if (baseptr) std::memcpy(baseptr, &made->base, sizeof made->base);
     if (tools_listen())
-        tell_tools(ToolEvent::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
-                                            static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
+        notify_tools(ToolEvent::window_made, {made->comm->context(), static_cast<uint64_t>(made->flavor),
+                                              static_cast<uint64_t>(made->bytes), static_cast<uint64_t>(made->size())});
     return MPI_SUCCESS;
 }
 
@@ -145,12 +145,12 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
     // MPI_PROC_NULL selects the lowest rank that has memory (MPI_Win_shared_query).
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
-        if (w->kept.bytes(r) > 0) rank = r;
+        if (w->infos.bytes(r) > 0) rank = r;
     std::byte* base = nullptr;
     *size = 0;
     disp_unit.set(1);
     if (rank != MPI_PROC_NULL) {
-        const window::WindowTarget& remote = window::remote(*w, rank);
+        const window::WindowTarget& remote = window::get_or_create_target(*w, rank);
         base = window::address_of(remote);
         if (base) *size = static_cast<MPI_Aint>(remote.bytes);
         disp_unit.set(remote.disp_unit);
@@ -197,7 +197,7 @@ int Win_free(MPI_Win* win) {
     if (error) error = raise_through(handler, comm::HandlerKind::win, {.win = *win}, error);
     handler->release();
     *win = MPI_WIN_NULL;
-    if (tools_listen()) tell_tools(ToolEvent::window_freed, {number});
+    if (tools_listen()) notify_tools(ToolEvent::window_freed, {number});
     return error;
 }
 
@@ -206,7 +206,7 @@ int Win_get_group(MPI_Win win, MPI_Group* group) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (!group) return null_argument(*w, "group");
-    *group = comm::give_handle(w->comm->local_group().retain());
+    *group = comm::add_handle(w->comm->local_group().retain());
     return MPI_SUCCESS;
 }
 
@@ -236,7 +236,7 @@ int Win_set_info(MPI_Win win, MPI_Info info) {
     if (!w) return bad_win(win);
     comm::Info object;
     if (!comm::read_info(info, object)) return raise(*w, fail(MPI_ERR_INFO, "the info object is not valid; was it freed?"));
-    take_hints(*w, object);
+    apply_hints(*w, object);
     return MPI_SUCCESS;
 }
 
@@ -304,7 +304,7 @@ int Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (!errhandler) return null_argument(*w, "errhandler");
-    *errhandler = hand_out(w->errhandler);
+    *errhandler = make_handle(w->errhandler);
     return MPI_SUCCESS;
 }
 

@@ -58,12 +58,12 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
     return raise(w, error);
 }
 
-int take_lock(Window& w, LockHeld kind, int rank, int assertion) {
+int acquire_lock(Window& w, LockHeld kind, int rank, int assertion) {
     const uint64_t begin = tools_listen() ? now_ns() : 0;
     const int error = window::lock(w, kind, rank, assertion);
     if (!error && tools_listen() && begin)
-        tell_tools(ToolEvent::window_locked,
-                   {w.comm->context(), static_cast<uint64_t>(rank), kind == LockHeld::exclusive, now_ns() - begin});
+        notify_tools(ToolEvent::window_locked,
+                     {w.comm->context(), static_cast<uint64_t>(rank), kind == LockHeld::exclusive, now_ns() - begin});
     return error;
 }
 
@@ -107,7 +107,7 @@ int Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
     return synchronise_with(win, rank, assertion, [=](Window& w) {
         if (lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
             return fail(MPI_ERR_LOCKTYPE, "%d is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED", lock_type);
-        return take_lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? LockHeld::exclusive : LockHeld::shared, rank, assertion);
+        return acquire_lock(w, lock_type == MPI_LOCK_EXCLUSIVE ? LockHeld::exclusive : LockHeld::shared, rank, assertion);
     });
 }
 
@@ -124,7 +124,7 @@ int Win_unlock_all(MPI_Win win) { return synchronise(win, 0, 0, window::unlock_a
 int Win_flush(int rank, MPI_Win win) {
     const Lock lock;
     Window* const window = window::from_handle(win);
-    if (window && window::flush_near(*window, rank)) [[likely]]
+    if (window && window::flush_mapped(*window, rank)) [[likely]]
         return MPI_SUCCESS;
     return window ? flush_far(*window, rank) : bad_win(win);
 }

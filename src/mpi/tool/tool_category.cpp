@@ -91,11 +91,11 @@ int T_category_get_info(int cat_index, char* name, int* name_len, char* desc, in
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!valid(cat_index)) return MPI_T_ERR_INVALID_INDEX;
     const CounterGroupInfo category = describe(cat_index);
-    give_string(category.name, name, name_len);
-    give_string(category.doc, desc, desc_len);
-    give(num_cvars, count_of(cat_index, collect_settings));
-    give(num_pvars, count_of(cat_index, collect_counters));
-    give(num_categories, count_of(cat_index, collect_categories));
+    return_string(category.name, name, name_len);
+    return_string(category.doc, desc, desc_len);
+    store_out(num_cvars, count_of(cat_index, collect_settings));
+    store_out(num_pvars, count_of(cat_index, collect_counters));
+    store_out(num_categories, count_of(cat_index, collect_categories));
     return MPI_SUCCESS;
 }
 

@@ -25,11 +25,11 @@ class ToolScope {
 
 /// Returns a string as section 15.3.3 requires: cut to the caller's `*length`, which is set to the length of the whole string with its
 /// terminator.
-void give_string(const char* text, char* buffer, int* length);
+void return_string(const char* text, char* buffer, int* length);
 
 /// Stores the value unless `place`, an optional OUT argument, is null.
 template <class T>
-void give(T* place, T value) {
+void store_out(T* place, T value) {
     if (place) *place = value;
 }
 

@@ -125,13 +125,13 @@ int T_cvar_get_info(int cvar_index, char* name, int* name_len, int* verbosity, M
     if (!here) return MPI_T_ERR_NOT_INITIALIZED;
     const Variable* variable = control_variable(cvar_index);
     if (!variable) return MPI_T_ERR_INVALID_INDEX;
-    give_string(variable->name, name, name_len);
-    give(verbosity, variable->scope == VariableScope::job ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC);
-    give(datatype, datatype_of(*variable));
-    give(enumtype, enum_of(*variable));
-    give_string(variable->doc, desc, desc_len);
-    give(bind, MPI_T_BIND_NO_OBJECT);
-    give(scope, scope_of(*variable));
+    return_string(variable->name, name, name_len);
+    store_out(verbosity, variable->scope == VariableScope::job ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC);
+    store_out(datatype, datatype_of(*variable));
+    store_out(enumtype, enum_of(*variable));
+    return_string(variable->doc, desc, desc_len);
+    store_out(bind, MPI_T_BIND_NO_OBJECT);
+    store_out(scope, scope_of(*variable));
     return MPI_SUCCESS;
 }
 
@@ -154,7 +154,7 @@ int T_cvar_handle_alloc(int cvar_index, void*, MPI_T_cvar_handle* handle, int* c
     if (!variable) return MPI_T_ERR_INVALID_INDEX;
     if (!handle) return MPI_T_ERR_INVALID;
     *handle = reinterpret_cast<MPI_T_cvar_handle>(pool.create(*variable));
-    give(count, variable->type == VariableType::text ? kTextLength : 1);
+    store_out(count, variable->type == VariableType::text ? kTextLength : 1);
     return MPI_SUCCESS;
 }
 

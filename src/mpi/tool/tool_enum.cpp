@@ -38,8 +38,8 @@ int T_enum_get_info(MPI_T_enum enumtype, int* num, char* name, int* name_len) {
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     const Variable* variable = from_handle(enumtype);
     if (!variable) return MPI_T_ERR_INVALID_HANDLE;
-    give(num, count_of(names_of(*variable)));
-    give_string(variable->name, name, name_len);
+    store_out(num, count_of(names_of(*variable)));
+    return_string(variable->name, name, name_len);
     return MPI_SUCCESS;
 }
 
@@ -50,8 +50,8 @@ int T_enum_get_item(MPI_T_enum enumtype, int indx, int* value, char* name, int* 
     if (!variable) return MPI_T_ERR_INVALID_HANDLE;
     const char* const* names = names_of(*variable);
     if (indx < 0 || indx >= count_of(names)) return MPI_T_ERR_INVALID_INDEX;
-    give(value, indx);
-    give_string(names[indx], name, name_len);
+    store_out(value, indx);
+    return_string(names[indx], name, name_len);
     return MPI_SUCCESS;
 }
 

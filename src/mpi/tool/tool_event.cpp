@@ -153,7 +153,7 @@ int with(MPI_T_event_instance handle, F&& body) {
 }
 
 /// Returns an empty info object: events have no hints, and unknown ones are ignored.
-int give_no_hints(MPI_Info* info) {
+int ignore_hints(MPI_Info* info) {
     if (!info) return MPI_T_ERR_INVALID;
     *info = comm::to_handle(comm::make_info());
     return MPI_SUCCESS;
@@ -165,7 +165,7 @@ int event_count() { return static_cast<int>(std::size(kRows)); }
 
 CounterGroup event_group(int index) { return kRows[index].group; }
 
-void tell_tools(ToolEvent event, std::initializer_list<uint64_t> elements) {
+void notify_tools(ToolEvent event, std::initializer_list<uint64_t> elements) {
     std::vector<EventRegistration*> told;
     Instance instance{.row = kRows[static_cast<int>(event)], .when = now_ns()};
     std::copy(elements.begin(), elements.end(), instance.elements.begin());
@@ -209,15 +209,15 @@ int T_event_get_info(int event_index, char* name, int* name_len, int* verbosity,
         if (array_of_datatypes) array_of_datatypes[i] = MPI_UINT64_T;
         if (array_of_displacements) array_of_displacements[i] = i * static_cast<MPI_Aint>(sizeof(uint64_t));
     }
-    give(num_elements, count);
+    store_out(num_elements, count);
     std::string text = std::string(row->doc) + " (";
     for (int i = 0; i < count; ++i) text += (i ? std::string(", ") : "") + row->elements[static_cast<size_t>(i)];
-    give_string(row->name, name, name_len);
-    give_string((text + ")").c_str(), desc, desc_len);
-    give(verbosity, static_cast<int>(MPI_T_VERBOSITY_USER_DETAIL));
-    give(enumtype, MPI_T_ENUM_NULL);
-    give(bind, static_cast<int>(MPI_T_BIND_NO_OBJECT));
-    return info ? give_no_hints(info) : MPI_SUCCESS;
+    return_string(row->name, name, name_len);
+    return_string((text + ")").c_str(), desc, desc_len);
+    store_out(verbosity, static_cast<int>(MPI_T_VERBOSITY_USER_DETAIL));
+    store_out(enumtype, MPI_T_ENUM_NULL);
+    store_out(bind, static_cast<int>(MPI_T_BIND_NO_OBJECT));
+    return info ? ignore_hints(info) : MPI_SUCCESS;
 }
 
 int T_event_get_index(const char* name, int* event_index) {
@@ -250,7 +250,7 @@ int T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Inf
 }
 
 int T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info* info_used) {
-    return with(event_registration, [=](EventRegistration&) { return give_no_hints(info_used); });
+    return with(event_registration, [=](EventRegistration&) { return ignore_hints(info_used); });
 }
 
 int T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info, void* user_data,
@@ -270,7 +270,7 @@ int T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T
 
 int T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info* info_used) {
     return with(event_registration,
-                [=](EventRegistration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : give_no_hints(info_used); });
+                [=](EventRegistration&) { return place_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : ignore_hints(info_used); });
 }
 
 int T_event_handle_free(MPI_T_event_registration event_registration, void* user_data,
@@ -340,11 +340,11 @@ int T_source_get_info(int source_index, char* name, int* name_len, char* desc, i
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (source_index != kClock) return MPI_T_ERR_INVALID_INDEX;
-    give_string("clock", name, name_len);
-    give_string("the host's monotonic clock, as in MPI_Wtime", desc, desc_len);
-    give(ordering, MPI_T_SOURCE_ORDERED);
-    give(ticks_per_second, MPI_Count{1'000'000'000});
-    give(max_ticks, MPI_Count{LLONG_MAX});
+    return_string("clock", name, name_len);
+    return_string("the host's monotonic clock, as in MPI_Wtime", desc, desc_len);
+    store_out(ordering, MPI_T_SOURCE_ORDERED);
+    store_out(ticks_per_second, MPI_Count{1'000'000'000});
+    store_out(max_ticks, MPI_Count{LLONG_MAX});
     if (info) *info = comm::to_handle(comm::make_info());
     return MPI_SUCCESS;
 }

@@ -19,6 +19,6 @@ inline bool tools_listen() { return any_tool_listens.load(std::memory_order_rela
 
 /// Calls the callbacks registered for the event; the elements are in the order of the event's row. Must be called at the end of an MPI
 /// function with the library's lock held, so that callbacks may call MPI (MPI_T_CB_REQUIRE_NONE). Throws std::bad_alloc.
-void tell_tools(ToolEvent event, std::initializer_list<uint64_t> elements);
+void notify_tools(ToolEvent event, std::initializer_list<uint64_t> elements);
 
 }  // namespace starling::mpi

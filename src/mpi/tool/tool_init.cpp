@@ -29,7 +29,7 @@ int T_init_thread(int required, int* provided) {
     // Settings are read first, so a tool sees and changes the values that the environment sets.
     runtime::read_settings();
     ++initialized;
-    give(provided, MPI_THREAD_MULTIPLE);
+    store_out(provided, MPI_THREAD_MULTIPLE);
     return MPI_SUCCESS;
 }
 
@@ -40,7 +40,7 @@ int T_finalize() {
     return MPI_SUCCESS;
 }
 
-void give_string(const char* text, char* buffer, int* length) {
+void return_string(const char* text, char* buffer, int* length) {
     if (!length) return;
     if (buffer && *length > 0) std::snprintf(buffer, static_cast<size_t>(*length), "%s", text);
     *length = static_cast<int>(std::strlen(text)) + 1;

@@ -153,16 +153,16 @@ int T_pvar_get_info(int pvar_index, char* name, int* name_len, int* verbosity, i
     const Counter* counter = performance_variable(pvar_index);
     if (!counter) return MPI_T_ERR_INVALID_INDEX;
     const int level = counter->kind == CounterKind::level;
-    give_string(counter->name, name, name_len);
-    give(verbosity, MPI_T_VERBOSITY_USER_BASIC);
-    give(var_class, class_of(*counter));
-    give(datatype, MPI_UNSIGNED_LONG_LONG);
-    give(enumtype, MPI_T_ENUM_NULL);
-    give_string(counter->doc, desc, desc_len);
-    give(bind, MPI_T_BIND_NO_OBJECT);
-    give(readonly, level);
-    give(continuous, level);
-    give(atomic, 1 - level);
+    return_string(counter->name, name, name_len);
+    store_out(verbosity, MPI_T_VERBOSITY_USER_BASIC);
+    store_out(var_class, class_of(*counter));
+    store_out(datatype, MPI_UNSIGNED_LONG_LONG);
+    store_out(enumtype, MPI_T_ENUM_NULL);
+    return_string(counter->doc, desc, desc_len);
+    store_out(bind, MPI_T_BIND_NO_OBJECT);
+    store_out(readonly, level);
+    store_out(continuous, level);
+    store_out(atomic, 1 - level);
     return MPI_SUCCESS;
 }
 
@@ -206,7 +206,7 @@ int T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void*, MPI_T
     PerformanceHandle* object = handles.create(*counter, *owner);
     owner->handles.push_back(object);
     *handle = reinterpret_cast<MPI_T_pvar_handle>(object);
-    give(count, 1);
+    store_out(count, 1);
     return MPI_SUCCESS;
 }
 

@@ -69,7 +69,7 @@ class Delivery {
 };
 
 /// Exchanges whether every process has edges, and the class of an error that a process has found in its arguments.
-Task ask_everyone(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
+Task agree_on_errors(Comm& comm, DistGraphTopology& graph, int mine, int& worst) {
     collective::View v = collective::View::all(collective::exchange_of(comm));
     const int32_t told = mine ? -mine : !graph.sources.empty() || !graph.destinations.empty();
     int32_t least = 0;
@@ -86,7 +86,7 @@ int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error,
     const comm::ReferenceGuard kept(&base);
     const std::string why(failure_text());
     int worst = MPI_SUCCESS;
-    const int lost = collective::run(ask_everyone(base, *graph, error, worst));
+    const int lost = collective::run(agree_on_errors(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
     if (worst)

@@ -20,7 +20,7 @@ using starling::bootstrap::PmixPlugin;
 
 pmix_proc_t myself;
 
-int tell(const char* step, pmix_status_t status, char* problem, size_t size) {
+int report_failure(const char* step, pmix_status_t status, char* problem, size_t size) {
     if (status == PMIX_SUCCESS) return 0;
     std::snprintf(problem, size, "%s failed: %s", step, PMIx_Error_string(status));
     return 1;
@@ -72,16 +72,16 @@ pmix_status_t list_hosts(std::string& out) {
 
 int start(PmixJob* job, char* problem, size_t size) {
     pmix_status_t status = PMIx_Init(&myself, nullptr, 0);
-    if (status != PMIX_SUCCESS) return tell("PMIx_Init", status, problem, size);
+    if (status != PMIX_SUCCESS) return report_failure("PMIx_Init", status, problem, size);
     std::snprintf(job->name, sizeof job->name, "%s", myself.nspace);
     job->rank = myself.rank;
     const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
-    if (!read_number(all, PMIX_JOB_SIZE, job->size)) return tell("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
+    if (!read_number(all, PMIX_JOB_SIZE, job->size)) return report_failure("PMIX_JOB_SIZE", PMIX_ERR_NOT_FOUND, problem, size);
     if (!read_number(all, PMIX_UNIV_SIZE, job->universe_size)) job->universe_size = 0;
     if (!read_number(myself, PMIX_APPNUM, job->appnum)) job->appnum = 0;
     std::string hosts;
     status = list_hosts(hosts);
-    if (status != PMIX_SUCCESS) return tell("asking for the job's hosts", status, problem, size);
+    if (status != PMIX_SUCCESS) return report_failure("asking for the job's hosts", status, problem, size);
     job->hosts = strdup(hosts.c_str());
     return 0;
 }
@@ -93,10 +93,10 @@ int put(const char* key, const char* text, char* problem, size_t size) {
     value.data.string = strdup(text);
     const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
     PMIX_VALUE_DESTRUCT(&value);
-    return tell("PMIx_Put", status, problem, size);
+    return report_failure("PMIx_Put", status, problem, size);
 }
 
-int commit(char* problem, size_t size) { return tell("PMIx_Commit", PMIx_Commit(), problem, size); }
+int commit(char* problem, size_t size) { return report_failure("PMIx_Commit", PMIx_Commit(), problem, size); }
 
 // Counts requests that have no answer yet. OpenPMIx's server (4.2.2) fails on an answer that arrives when the last of the job's processes
 // on its host has left: the server never ends, and with it the job. So a process waits for its answers before it leaves, but not forever: a
@@ -153,12 +153,12 @@ int get(uint32_t rank, const char* key, PmixFound found, void* context, char* pr
     if (status == PMIX_SUCCESS) return 0;
     unanswered().remove();
     delete request;
-    return tell("PMIx_Get_nb", status, problem, size);
+    return report_failure("PMIx_Get_nb", status, problem, size);
 }
 
 int leave(char* problem, size_t size) {
     unanswered().wait();
-    return tell("PMIx_Finalize", PMIx_Finalize(nullptr, 0), problem, size);
+    return report_failure("PMIx_Finalize", PMIx_Finalize(nullptr, 0), problem, size);
 }
 
 void abort_job(int code, const char* text) { PMIx_Abort(code, text, nullptr, 0); }

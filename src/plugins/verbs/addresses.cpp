@@ -18,7 +18,7 @@ ibv_ah* Addresses::find(const uint8_t* gid, uint16_t lid, uint32_t work) {
         try {
             last_ = &handles_[key];
         } catch (const std::bad_alloc&) {
-            core_.problem.say("no memory for the address of another port");
+            core_.problem.describe("no memory for the address of another port");
             return nullptr;
         }
         last_key_ = key;
@@ -40,7 +40,7 @@ bool Addresses::make(const AddressKey& key, AddressHandle& handle) {
     if (handle.handle) return true;
     char text[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, key.gid.data(), text, sizeof text);
-    core_.problem.say("device %s does not reach %s: %s", core_.facts.device, text, strerror(errno ? errno : EIO));
+    core_.problem.describe("device %s does not reach %s: %s", core_.facts.device, text, strerror(errno ? errno : EIO));
     return false;
 }
 

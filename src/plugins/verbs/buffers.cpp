@@ -10,7 +10,7 @@ namespace starling::verbs {
 ibv_mr* enroll(ibv_pd* domain, void* memory, uint64_t bytes, int access, Problem& problem) {
     errno = 0;
     ibv_mr* registration = ibv_reg_mr(domain, memory, bytes, access);
-    if (!registration) problem.say_memory(ibv_get_device_name(domain->context->device), bytes, errno ? errno : EIO);
+    if (!registration) problem.describe_memory(ibv_get_device_name(domain->context->device), bytes, errno ? errno : EIO);
     return registration;
 }
 
@@ -18,7 +18,7 @@ bool Buffers::make(ibv_pd* domain, uint32_t count, uint32_t bytes, Problem& prob
     const uint64_t total = uint64_t{count} * bytes;
     void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        problem.say("no memory for %u buffers of %u bytes", count, bytes);
+        problem.describe("no memory for %u buffers of %u bytes", count, bytes);
         return false;
     }
     memory_ = static_cast<std::byte*>(memory);
@@ -43,7 +43,7 @@ void Buffers::drop() {
     free_count_ = count_ = 0;
 }
 
-bool Buffers::take(uint32_t& index) {
+bool Buffers::allocate(uint32_t& index) {
     if (free_count_ == 0) return false;
     index = free_[--free_count_];
     return true;

@@ -31,7 +31,7 @@ class Buffers {
     uint32_t bytes() const { return bytes_; }  ///< size of each buffer
     uint64_t total() const { return uint64_t{count_} * bytes_; }
 
-    bool take(uint32_t& index);
+    bool allocate(uint32_t& index);
     void put(uint32_t index) { free_[free_count_++] = index; }
     uint32_t free_count() const { return free_count_; }
 

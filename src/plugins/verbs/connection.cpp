@@ -51,16 +51,17 @@ RcQueue* RcQueue::make(VerbsCore& core, void* user) {
 }
 
 bool RcQueue::start() {
-    if (core_.gone) return core_.problem.say("%s has been removed", core_.facts.device), false;
-    if (!sends_.make(kConnectionDepth)) return core_.problem.say("no memory for a connection"), false;
+    if (core_.device_lost) return core_.problem.describe("%s has been removed", core_.facts.device), false;
+    if (!sends_.make(kConnectionDepth)) return core_.problem.describe("no memory for a connection"), false;
     reserved_ = core_.reserve_completions(kConnectionDepth);
     if (!reserved_) return false;
     ibv_qp_init_attr attributes = core_.queue_attributes(IBV_QPT_RC, kConnectionDepth, this);
     errno = 0;
     pair_ = ibv_create_qp(core_.domain, &attributes);
     if (!pair_) {
-        core_.problem.say("%s cannot create a queue pair in addition to %zu others (its limit is %u): %s", core_.facts.device,
-                          core_.connections.size(), core_.facts.most_queues, strerror(errno ? errno : EIO));
+        core_.problem.describe("%s cannot create a queue pair in addition to %zu others (its limit is %u): %s",
+                               core_.facts.device, core_.connections.size(), core_.facts.most_queues,
+                               strerror(errno ? errno : EIO));
         return false;
     }
     core_.counters.queue_memory += memory_ = core_.send_queue_memory(kConnectionDepth);
@@ -97,12 +98,13 @@ RcQueue::~RcQueue() {
 
 bool RcQueue::change(ibv_qp_attr& attributes, int mask, const char* state) {
     const int error = ibv_modify_qp(pair_, &attributes, mask);
-    if (error) core_.problem.say("%s: a connection can't be %s: %s", core_.facts.device, state, strerror(error));
+    if (error) core_.problem.describe("%s: a connection can't be %s: %s", core_.facts.device, state, strerror(error));
     return error == 0;
 }
 
 bool RcQueue::connect(const QueueAddress& peer) {
-    if (core_.gone || broken_) return core_.problem.say("%s: the connection's queue is in error", core_.facts.device), false;
+    if (core_.device_lost || broken_)
+        return core_.problem.describe("%s: the connection's queue is in error", core_.facts.device), false;
     std::memcpy(peer_gid_, peer.gid, sizeof peer_gid_);
     ibv_qp_attr receive = {};
     receive.qp_state = IBV_QPS_RTR;
@@ -131,9 +133,9 @@ bool RcQueue::connect(const QueueAddress& peer) {
 }
 
 bool RcQueue::ready(WorkStatus& status) {
-    if (broken_ || closed_ || !connected_ || core_.gone) return status = WorkStatus::broken, false;
+    if (broken_ || closed_ || !connected_ || core_.device_lost) return status = WorkStatus::broken, false;
     if (!sends_.full()) return true;
-    told_busy_ = true;
+    refused_busy_ = true;
     return status = WorkStatus::busy, false;
 }
 
@@ -144,7 +146,7 @@ WorkStatus RcQueue::send(const iovec* parts, int count) {
     if (bytes > core_.frame_bytes) return WorkStatus::too_long;
     Laid laid;
     if (!core_.lay(parts, count, bytes, laid)) {
-        told_busy_ = true;
+        refused_busy_ = true;
         return WorkStatus::busy;
     }
     ibv_send_wr work = {};
@@ -247,10 +249,10 @@ bool RcQueue::post_chain(bool last_fails_itself) {
     chain.owner = nullptr;
     if (!error) return true;
     bool silent = last_fails_itself;
-    sends_.take_back(chain.first + taken, [&](const PostedWork& sent) {
+    sends_.remove_from(chain.first + taken, [&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
         if (std::exchange(silent, false) || !sent.transfer) return;
-        tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
+        report({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
     });
     broke(strerror(error));
     return false;
@@ -267,34 +269,34 @@ void RcQueue::ended(const ibv_wc& completion) {
         core_.free_buffer(sent.buffer);
         const WorkStatus status = good || !last ? WorkStatus::done : WorkStatus::broken;
         if (!sent.transfer || (sent.quiet && status == WorkStatus::done)) return;
-        tell({.kind = VerbsEvent::VerbsEventKind::done, .status = status, .user = user_, .token = sent.token});
+        report({.kind = VerbsEvent::VerbsEventKind::done, .status = status, .user = user_, .token = sent.token});
     });
     if (!good) broke("pending work was not completed");
-    if (told_busy_) tell_room();
+    if (refused_busy_) report_room();
     if (closed_) linger();
 }
 
-void RcQueue::tell_room() {
-    if (!told_busy_) return;
-    told_busy_ = false;
-    tell({.kind = VerbsEvent::VerbsEventKind::room, .user = user_});
+void RcQueue::report_room() {
+    if (!refused_busy_) return;
+    refused_busy_ = false;
+    report({.kind = VerbsEvent::VerbsEventKind::room, .user = user_});
 }
 
 void RcQueue::received(const ibv_wc& completion, uint32_t buffer) {
     if (completion.status != IBV_WC_SUCCESS) {
-        core_.receive.give_back(buffer);
+        core_.receive.return_buffer(buffer);
         broke(ibv_wc_status_str(completion.status));
         return;
     }
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
-        core_.receive.give_back(buffer);
-        tell({.kind = VerbsEvent::VerbsEventKind::note, .user = user_, .word = ntohl(completion.imm_data)});
+        core_.receive.return_buffer(buffer);
+        report({.kind = VerbsEvent::VerbsEventKind::note, .user = user_, .word = ntohl(completion.imm_data)});
         return;
     }
-    if (closed_) return core_.receive.give_back(buffer);
+    if (closed_) return core_.receive.return_buffer(buffer);
     ++core_.counters.frames_received;
     std::byte* data = core_.receive.at(buffer);
-    tell(
+    report(
         {.kind = VerbsEvent::VerbsEventKind::frame, .bytes = completion.byte_len, .data = data, .user = user_, .buffer = data});
 }
 
@@ -306,8 +308,8 @@ void RcQueue::broke(const char* why) {
     if (pair_) ibv_modify_qp(pair_, &state, IBV_QP_STATE);
     char peer[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, peer_gid_, peer, sizeof peer);
-    if (!closed_) core_.problem.say("the connection of %s to %s broke: %s", core_.facts.device, peer, why);
-    tell({.kind = VerbsEvent::VerbsEventKind::broken, .status = WorkStatus::broken, .user = user_});
+    if (!closed_) core_.problem.describe("the connection of %s to %s broke: %s", core_.facts.device, peer, why);
+    report({.kind = VerbsEvent::VerbsEventKind::broken, .status = WorkStatus::broken, .user = user_});
 }
 
 void RcQueue::lost() {
@@ -316,14 +318,15 @@ void RcQueue::lost() {
     sends_.end_all([&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
         if (sent.transfer)
-            tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
+            report(
+                {.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .user = user_, .token = sent.token});
     });
     if (closed_) linger();
 }
 
 void RcQueue::close(bool linger_first) {
     if (core_.chain.owner == this) post_chain(false);
-    if (linger_first && connected_ && !broken_ && !core_.gone && !sends_.empty()) {
+    if (linger_first && connected_ && !broken_ && !core_.device_lost && !sends_.empty()) {
         forget();
         closed_ = true;
         return linger();
@@ -332,7 +335,7 @@ void RcQueue::close(bool linger_first) {
     sends_.end_all([&](const PostedWork& sent) {
         core_.free_buffer(sent.buffer);
         if (sent.transfer)
-            core_.tell({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .token = sent.token});
+            core_.report({.kind = VerbsEvent::VerbsEventKind::done, .status = WorkStatus::broken, .token = sent.token});
     });
     closed_ = true;
     core_.port->end_connection(this);
@@ -342,7 +345,7 @@ void RcQueue::close(bool linger_first) {
 // whose completion stands for all.
 void RcQueue::linger() {
     if (finished_) return;
-    if (!broken_ && !sends_.empty() && sends_.ends_untold() && !sends_.full()) {
+    if (!broken_ && !sends_.empty() && sends_.ends_unsignaled() && !sends_.full()) {
         ibv_send_wr work = {};
         work.opcode = IBV_WR_RDMA_WRITE;
         post(work, {}, {0, kNoBuffer, true, false}, false);
@@ -354,14 +357,14 @@ void RcQueue::linger() {
 
 // Removes this connection's events that were not reported yet.
 void RcQueue::forget() {
-    for (size_t i = core_.kept_first; i < core_.kept.size(); ++i) {
-        VerbsEvent& event = core_.kept[i];
+    for (size_t i = core_.stored_first; i < core_.stored.size(); ++i) {
+        VerbsEvent& event = core_.stored[i];
         if (!user_ || event.user != user_) continue;
         if (event.kind == VerbsEvent::VerbsEventKind::done) {
             event.user = nullptr;
             continue;
         }
-        if (event.buffer) core_.port->give_back(event);
+        if (event.buffer) core_.port->return_buffer(event);
         event = {.kind = VerbsEvent::VerbsEventKind::room, .user = nullptr};
     }
 }

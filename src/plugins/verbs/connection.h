@@ -31,7 +31,7 @@ class RcQueue final : public Queue {
     /// Completes all pending work with an error, because the device no longer exists.
     [[gnu::cold]] void lost();
     /// Reports that there is room again, if a caller was refused as busy.
-    void tell_room();
+    void report_room();
     /// Posts the chain to the device. Returns false if the device has not accepted all of it; then this connection is broken.
     /// `last_fails_itself`: the caller reports the last request's failure.
     bool post_chain(bool last_fails_itself);
@@ -47,8 +47,8 @@ class RcQueue final : public Queue {
     WorkStatus post(ibv_send_wr& work, const ibv_sge& place, const PostedWork& sent, bool more);
     void linger();
     void forget();
-    void tell(const VerbsEvent& event) {
-        if (!closed_) core_.tell(event);
+    void report(const VerbsEvent& event) {
+        if (!closed_) core_.report(event);
     }
 
     VerbsCore& core_;
@@ -59,7 +59,7 @@ class RcQueue final : public Queue {
     SendQueue sends_;
     uint64_t memory_ = 0;  ///< bytes of the queue's memory, as added to PortCounters
     bool reserved_ = false, connected_ = false, broken_ = false, closed_ = false, finished_ = false;
-    bool told_busy_ = false;
+    bool refused_busy_ = false;
 };
 
 }  // namespace starling::verbs

@@ -33,12 +33,12 @@ bool VerbsCore::make(const PortFacts& which, const DeviceOptions& wanted) {
     const char* device = facts.device;
     char sentence[300];
     context = open_device(device, sentence, sizeof sentence);
-    if (!context) return problem.say("%s: %s", device, sentence), false;
+    if (!context) return problem.describe("%s: %s", device, sentence), false;
     describe_port(context, which.port, options, facts);
-    if (facts.why_not[0]) return problem.say("%s:%u: %s", device, facts.port, facts.why_not), false;
+    if (facts.why_not[0]) return problem.describe("%s:%u: %s", device, facts.port, facts.why_not), false;
     ibv_device_attr limits = {};
     if (const int error = ibv_query_device(context, &limits))
-        return problem.say("cannot query the attributes of %s: %s", device, strerror(error)), false;
+        return problem.describe("cannot query the attributes of %s: %s", device, strerror(error)), false;
     reads = static_cast<uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
     frame_bytes = options.frame_bytes ? options.frame_bytes : kFrame;
     const uint32_t buffer = round_up(std::max(frame_bytes, facts.mtu + kHeader), 64);
@@ -47,17 +47,17 @@ bool VerbsCore::make(const PortFacts& which, const DeviceOptions& wanted) {
     const uint32_t sends = options.send_buffers ? options.send_buffers : kSendBuffers;
 
     if (!refuse_blocking(context->async_fd))
-        return problem.say("cannot read the events of %s: %s", device, strerror(errno)), false;
+        return problem.describe("cannot read the events of %s: %s", device, strerror(errno)), false;
     errno = 0;
     domain = ibv_alloc_pd(context);
-    if (!domain) return problem.say("%s has no protection domain left: %s", device, strerror(errno)), false;
+    if (!domain) return problem.describe("%s has no protection domain left: %s", device, strerror(errno)), false;
     channel = ibv_create_comp_channel(context);
     if (!channel || !refuse_blocking(channel->fd))
-        return problem.say("%s cannot create a completion channel: %s", device, strerror(errno)), false;
+        return problem.describe("%s cannot create a completion channel: %s", device, strerror(errno)), false;
     completions_needed = receives + kDatagramDepth;
     const uint32_t entries = completions_needed + kFirstConnections * kConnectionDepth;
     completions = ibv_create_cq(context, static_cast<int>(std::min<uint32_t>(entries, limits.max_cqe)), nullptr, channel, 0);
-    if (!completions) return problem.say_memory(device, uint64_t{entries} * 64, errno ? errno : EIO), false;
+    if (!completions) return problem.describe_memory(device, uint64_t{entries} * 64, errno ? errno : EIO), false;
     reserve_events();
     if (!receive.make(domain, receives, buffer, problem)) return false;
     if (!send.make(domain, sends, std::max(frame_bytes, facts.mtu), problem)) return false;
@@ -86,8 +86,9 @@ bool VerbsCore::reserve_completions(uint32_t more) {
         const int error =
             ibv_resize_cq(completions, static_cast<int>(std::max(needed, 2 * static_cast<uint32_t>(completions->cqe))));
         if (error && ibv_resize_cq(completions, static_cast<int>(needed)) != 0) {
-            problem.say("%s cannot create a completion queue of more than %d entries, which is full with %zu connections: %s",
-                        facts.device, completions->cqe, connections.size(), strerror(error));
+            problem.describe(
+                "%s cannot create a completion queue of more than %d entries, which is full with %zu connections: %s",
+                facts.device, completions->cqe, connections.size(), strerror(error));
             return false;
         }
         counters.queue_memory += static_cast<uint64_t>(completions->cqe - before) * kCompletionBytes;
@@ -98,7 +99,7 @@ bool VerbsCore::reserve_completions(uint32_t more) {
 }
 
 // Reserves space for all events that the completion queue can hold, so that storing an event never fails. Untouched pages take no memory.
-void VerbsCore::reserve_events() { kept.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
+void VerbsCore::reserve_events() { stored.reserve(2 * static_cast<size_t>(completions->cqe) + 64); }
 
 uint64_t VerbsCore::send_queue_memory(uint32_t depth) const {
     return uint64_t{depth} * (sizeof(PostedWork) + round_up(kWorkBytes + inline_bytes, kWorkBytes));
@@ -128,18 +129,18 @@ void VerbsCore::address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) co
     to.port_num = facts.port;
 }
 
-void VerbsCore::tell(const VerbsEvent& event) {
-    if (out != out_end && kept_first == kept.size())
+void VerbsCore::report(const VerbsEvent& event) {
+    if (out != out_end && stored_first == stored.size())
         *out++ = event;
     else
-        kept.push_back(event);
+        stored.push_back(event);
 }
 
-void VerbsCore::tell_kept() {
-    while (out != out_end && kept_first < kept.size()) *out++ = kept[kept_first++];
-    if (kept_first < kept.size()) return;
-    kept.clear();
-    kept_first = 0;
+void VerbsCore::report_stored() {
+    while (out != out_end && stored_first < stored.size()) *out++ = stored[stored_first++];
+    if (stored_first < stored.size()) return;
+    stored.clear();
+    stored_first = 0;
 }
 
 void VerbsCore::free_buffer(uint32_t index) {
@@ -160,7 +161,7 @@ bool VerbsCore::lay(const iovec* parts, int count, uint32_t bytes, Laid& out) {
     if (bytes <= inline_bytes) {
         out.flags = IBV_SEND_INLINE;
     } else {
-        if (!send.take(out.sent.buffer)) {
+        if (!send.allocate(out.sent.buffer)) {
             starving = true;
             return false;
         }

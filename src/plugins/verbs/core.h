@@ -60,8 +60,8 @@ struct VerbsCore {
     void address_to(ibv_ah_attr& to, const uint8_t* gid, uint16_t lid) const;
 
     /// Passes an event to the caller of poll() if poll() is running and has room; otherwise keeps it for the next call.
-    void tell(const VerbsEvent& event);
-    void tell_kept();
+    void report(const VerbsEvent& event);
+    void report_stored();
 
     /// Copies the parts, `bytes` in all, one after the other. Returns false if there is no send buffer now; after_taking() reports room.
     bool lay(const iovec* parts, int count, uint32_t bytes, Laid& out);
@@ -81,7 +81,7 @@ struct VerbsCore {
     uint32_t inline_bytes = kInline;
     ReceiveStock receive;
     Buffers send;
-    bool gone = false;                                   ///< the device no longer exists
+    bool device_lost = false;                            ///< the device no longer exists
     bool starving = false;                               ///< a caller was refused as busy because no send buffer was free
     bool freed = false;                                  ///< a send buffer has become free
     std::unordered_map<uint32_t, RcQueue*> connections;  ///< connections by queue number, including those that linger
@@ -91,8 +91,8 @@ struct VerbsCore {
 
     VerbsEvent* out = nullptr;
     VerbsEvent* out_end = nullptr;
-    std::vector<VerbsEvent> kept;
-    size_t kept_first = 0;
+    std::vector<VerbsEvent> stored;
+    size_t stored_first = 0;
 };
 
 uint32_t total_of(const iovec* parts, int count);

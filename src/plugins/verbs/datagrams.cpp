@@ -39,13 +39,13 @@ bool Datagrams::create() {
         if (errno != EINVAL && errno != ENOMEM) break;
     }
     const int error = errno ? errno : EIO;
-    core_.problem.say("%s cannot create a datagram queue (UD): %s", core_.facts.device,
-                      error == EOPNOTSUPP ? "it does not support them; its IP network is used instead" : strerror(error));
+    core_.problem.describe("%s cannot create a datagram queue (UD): %s", core_.facts.device,
+                           error == EOPNOTSUPP ? "it does not support them; its IP network is used instead" : strerror(error));
     return false;
 }
 
 bool Datagrams::make() {
-    if (!sends_.make(kDatagramDepth)) return core_.problem.say("no memory for a datagram queue"), false;
+    if (!sends_.make(kDatagramDepth)) return core_.problem.describe("no memory for a datagram queue"), false;
     if (!create()) return false;
     core_.facts.inline_bytes = core_.inline_bytes;
     ibv_qp_attr state = {};
@@ -61,7 +61,7 @@ bool Datagrams::make() {
     state.sq_psn = random_word() & 0xffffff;
     if (!error) error = ibv_modify_qp(pair_, &state, IBV_QP_STATE | IBV_QP_SQ_PSN);
     if (error) {
-        core_.problem.say("%s: the datagram queue can't be started: %s", core_.facts.device, strerror(error));
+        core_.problem.describe("%s: the datagram queue can't be started: %s", core_.facts.device, strerror(error));
         drop();
         return false;
     }
@@ -86,11 +86,11 @@ void Datagrams::drop() {
 }
 
 WorkStatus Datagrams::send(const VerbsAddress& to, const iovec* parts, int count) {
-    if (!pair_ || broken_ || core_.gone) return WorkStatus::broken;
+    if (!pair_ || broken_ || core_.device_lost) return WorkStatus::broken;
     const uint32_t bytes = total_of(parts, count);
     if (bytes > core_.facts.mtu) return WorkStatus::too_long;
     if (sends_.full()) {
-        told_busy_ = true;
+        refused_busy_ = true;
         return WorkStatus::busy;
     }
     ibv_send_wr work = {};
@@ -99,7 +99,7 @@ WorkStatus Datagrams::send(const VerbsAddress& to, const iovec* parts, int count
     if (!work.wr.ud.ah) return WorkStatus::broken;
     Laid laid;
     if (!core_.lay(parts, count, bytes, laid)) {
-        told_busy_ = true;
+        refused_busy_ = true;
         return WorkStatus::busy;
     }
     work.send_flags = laid.flags;
@@ -115,7 +115,7 @@ WorkStatus Datagrams::post(ibv_send_wr& work, const ibv_sge& place, const Posted
     work.num_sge = part.length ? 1 : 0;
     ibv_send_wr* bad = nullptr;
     if (const int error = ibv_post_send(pair_, &work, &bad)) {
-        sends_.take_back(position, [&](const PostedWork& one) { core_.free_buffer(one.buffer); });
+        sends_.remove_from(position, [&](const PostedWork& one) { core_.free_buffer(one.buffer); });
         broke(strerror(error));
         return WorkStatus::broken;
     }
@@ -128,24 +128,24 @@ void Datagrams::ended(const ibv_wc& completion) {
     sends_.end(number_of(completion.wr_id), [&](const PostedWork& sent, bool) { core_.free_buffer(sent.buffer); });
     addresses_.ended(number_of(completion.wr_id));
     if (completion.status != IBV_WC_SUCCESS) broke(ibv_wc_status_str(completion.status));
-    if (told_busy_) tell_room();
+    if (refused_busy_) report_room();
 }
 
 void Datagrams::broke(const char* why) {
     if (broken_) return;
     broken_ = true;
-    core_.problem.say("the datagram queue of %s broke: %s", core_.facts.device, why);
+    core_.problem.describe("the datagram queue of %s broke: %s", core_.facts.device, why);
 }
 
-void Datagrams::tell_room() {
-    if (!told_busy_) return;
-    told_busy_ = false;
-    core_.tell({.kind = VerbsEvent::VerbsEventKind::room});
+void Datagrams::report_room() {
+    if (!refused_busy_) return;
+    refused_busy_ = false;
+    core_.report({.kind = VerbsEvent::VerbsEventKind::room});
 }
 
 void Datagrams::received(const ibv_wc& completion, uint32_t buffer) {
     if (completion.status != IBV_WC_SUCCESS || completion.byte_len < kHeader) {
-        core_.receive.give_back(buffer);
+        core_.receive.return_buffer(buffer);
         if (completion.status != IBV_WC_SUCCESS) broke(ibv_wc_status_str(completion.status));
         return;
     }
@@ -157,7 +157,7 @@ void Datagrams::received(const ibv_wc& completion, uint32_t buffer) {
                         .source_queue = completion.src_qp,
                         .buffer = start};
     if (completion.wc_flags & IBV_WC_GRH) read_sender(start, event.gid);
-    core_.tell(event);
+    core_.report(event);
 }
 
 }  // namespace starling::verbs

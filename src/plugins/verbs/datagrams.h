@@ -24,7 +24,7 @@ class Datagrams {
     WorkStatus send(const VerbsAddress& to, const iovec* parts, int count);
     void ended(const ibv_wc& completion);
     void received(const ibv_wc& completion, uint32_t buffer);
-    void tell_room();
+    void report_room();
     size_t addresses() const { return addresses_.size(); }
     bool broken() const { return broken_; }
     void broke(const char* why);
@@ -39,7 +39,7 @@ class Datagrams {
     VerbsAddress own_;
     SendQueue sends_;
     uint64_t memory_ = 0;  ///< bytes of the queue's memory, as added to PortCounters
-    bool broken_ = false, told_busy_ = false;
+    bool broken_ = false, refused_busy_ = false;
 };
 
 }  // namespace starling::verbs

@@ -10,25 +10,27 @@
 
 namespace starling::verbs {
 
-void Problem::say(const char* format, ...) {
+void Problem::describe(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(text_, sizeof text_, format, arguments);
     va_end(arguments);
 }
 
-void Problem::say_memory(const char* device, uint64_t bytes, int error) {
+void Problem::describe_memory(const char* device, uint64_t bytes, int error) {
     rlimit limit = {};
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if ((error == ENOMEM || error == EAGAIN || error == EPERM) && limit.rlim_cur != RLIM_INFINITY) {
-        say("%s may not lock %llu bytes of memory: the limit of locked memory is %llu bytes (ulimit -l %llu). Raise it with "
+        describe(
+            "%s may not lock %llu bytes of memory: the limit of locked memory is %llu bytes (ulimit -l %llu). Raise it with "
             "'ulimit -l unlimited', in /etc/security/limits.d (memlock), or by LimitMEMLOCK=infinity in the systemd unit that "
             "starts the processes",
             device, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(limit.rlim_cur),
             static_cast<unsigned long long>(limit.rlim_cur / 1024));
         return;
     }
-    say("%s can't register %llu bytes of memory: %s", device, static_cast<unsigned long long>(bytes), std::strerror(error));
+    describe("%s can't register %llu bytes of memory: %s", device, static_cast<unsigned long long>(bytes),
+             std::strerror(error));
 }
 
 void explain_open(char* out, size_t size, const char* file, int error) {

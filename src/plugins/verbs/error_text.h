@@ -8,10 +8,10 @@ namespace starling::verbs {
 
 class Problem {
   public:
-    [[gnu::format(printf, 2, 3), gnu::cold]] void say(const char* format, ...);
+    [[gnu::format(printf, 2, 3), gnu::cold]] void describe(const char* format, ...);
     /// Stores the error text for `bytes` that could not be registered, with the memory limit and the remedy if that is the cause. `error`
     /// is errno's value.
-    [[gnu::cold]] void say_memory(const char* device, uint64_t bytes, int error);
+    [[gnu::cold]] void describe_memory(const char* device, uint64_t bytes, int error);
     const char* text() const { return text_; }
 
   private:

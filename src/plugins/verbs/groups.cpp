@@ -87,7 +87,7 @@ void GroupMembership::attach() {
 void GroupMembership::failed(const char* why) {
     char text[INET6_ADDRSTRLEN] = "?";
     inet_ntop(AF_INET6, wanted_, text, sizeof text);
-    groups_.core.problem.say("%s can't join the group %s: %s", groups_.core.facts.device, text, why);
+    groups_.core.problem.describe("%s can't join the group %s: %s", groups_.core.facts.device, text, why);
     state_ = MembershipState::failed;
 }
 
@@ -134,7 +134,7 @@ bool Groups::make_channel() {
 }
 
 PortMembership* Groups::join(const uint8_t* gid) {
-    if (core.gone) return core.problem.say("%s has been removed", core.facts.device), nullptr;
+    if (core.device_lost) return core.problem.describe("%s has been removed", core.facts.device), nullptr;
     make_channel();
     members_.reserve(members_.size() + 1);
     auto* member = new GroupMembership(*this, gid);
@@ -143,7 +143,7 @@ PortMembership* Groups::join(const uint8_t* gid) {
     return member;
 }
 
-void Groups::look() {
+void Groups::check_groups() {
     rdma_cm_event* event = nullptr;
     while (channel && rdma_get_cm_event(channel, &event) == 0) {
         auto* member = static_cast<GroupMembership*>(event->id->context);

@@ -46,7 +46,7 @@ class Groups {
     /// Sets the epoll descriptor that is to signal our events.
     void wait_descriptor(int descriptor) { wait_ = descriptor; }
     PortMembership* join(const uint8_t* gid);
-    void look();
+    void check_groups();
     /// Detaches all groups from the datagram queue, before it is destroyed.
     void leave_queue();
     /// Joins all groups again, after the port's address or its datagram queue has changed.

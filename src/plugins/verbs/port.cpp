@@ -28,14 +28,15 @@ VerbsPort* VerbsPort::open(const PortFacts& which, const DeviceOptions& options,
 bool VerbsPort::watch(int descriptor) {
     epoll_event event = {.events = EPOLLIN, .data = {}};
     if (epoll_ctl(wait_, EPOLL_CTL_ADD, descriptor, &event) == 0) return true;
-    core_.problem.say("cannot wait for events of %s: %s", core_.facts.device, strerror(errno));
+    core_.problem.describe("cannot wait for events of %s: %s", core_.facts.device, strerror(errno));
     return false;
 }
 
 bool VerbsPort::start(const PortFacts& which, const DeviceOptions& options) {
     if (!core_.make(which, options) || !datagrams_.make()) return false;
     wait_ = epoll_create1(EPOLL_CLOEXEC);
-    if (wait_ < 0) return core_.problem.say("no descriptor to wait for %s: %s", core_.facts.device, strerror(errno)), false;
+    if (wait_ < 0)
+        return core_.problem.describe("no descriptor to wait for %s: %s", core_.facts.device, strerror(errno)), false;
     groups_.wait_descriptor(wait_);
     return watch(core_.channel->fd) && watch(core_.context->async_fd);
 }
@@ -54,7 +55,7 @@ Queue* VerbsPort::make_queue(void* user) {
     try {
         return RcQueue::make(core_, user);
     } catch (const std::bad_alloc&) {
-        core_.problem.say("no memory for a connection");
+        core_.problem.describe("no memory for a connection");
         return nullptr;
     }
 }
@@ -63,13 +64,13 @@ PortMembership* VerbsPort::join(const uint8_t* group_gid) {
     try {
         return groups_.join(group_gid);
     } catch (const std::bad_alloc&) {
-        core_.problem.say("no memory for a group");
+        core_.problem.describe("no memory for a group");
         return nullptr;
     }
 }
 
 bool VerbsPort::enroll(void* memory, uint64_t bytes, bool remote, Memory& out) {
-    if (core_.gone) return core_.problem.say("%s has been removed", core_.facts.device), false;
+    if (core_.device_lost) return core_.problem.describe("%s has been removed", core_.facts.device), false;
     const int others = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     ibv_mr* registration =
         verbs::enroll(core_.domain, memory, bytes, IBV_ACCESS_LOCAL_WRITE | (remote ? others : 0), core_.problem);
@@ -99,32 +100,32 @@ int VerbsPort::poll(VerbsEvent* events, int most) {
     core_.out = events;
     core_.out_end = events + most;
     if (RcQueue* owner = core_.chain.owner) owner->post_chain(false);
-    core_.tell_kept();
+    core_.report_stored();
     while (core_.out != core_.out_end) {
         const auto room = static_cast<int>(core_.out_end - core_.out);
         const int asked = room < kTogether ? room : kTogether;
-        const int found = take(asked);
+        const int found = poll_queue(asked);
         if (found > 0 && armed_ && !drain_channel()) fired_ = true;
         if (found < asked) break;
     }
     after_taking();
-    if (const uint64_t now = coarse_now(); now - looked_ >= kLookEvery || (datagrams_.broken() && !down_)) {
-        looked_ = now;
-        look_around();
+    if (const uint64_t now = coarse_now(); now - checked_at_ >= kLookEvery || (datagrams_.broken() && !down_)) {
+        checked_at_ = now;
+        check_state();
     }
     const auto count = static_cast<int>(core_.out - events);
     core_.out = core_.out_end = nullptr;
     return count;
 }
 
-int VerbsPort::take(int most) {
+int VerbsPort::poll_queue(int most) {
     ibv_wc completions[kTogether];
-    const int found = core_.gone ? 0 : ibv_poll_cq(core_.completions, most, completions);
-    for (int i = 0; i < found; ++i) take_one(completions[i]);
+    const int found = core_.device_lost ? 0 : ibv_poll_cq(core_.completions, most, completions);
+    for (int i = 0; i < found; ++i) handle_completion(completions[i]);
     return found > 0 ? found : 0;
 }
 
-void VerbsPort::take_one(const ibv_wc& completion) {
+void VerbsPort::handle_completion(const ibv_wc& completion) {
     const uint32_t number = number_of(completion.wr_id);
     const ibv_qp* pair = datagrams_.pair();
     const bool datagram = pair && completion.qp_num == pair->qp_num;
@@ -134,7 +135,7 @@ void VerbsPort::take_one(const ibv_wc& completion) {
         case Work::receive:
             if (datagram) return datagrams_.received(completion, number);
             if (connection) return connection->received(completion, number);
-            return core_.receive.give_back(number);
+            return core_.receive.return_buffer(number);
         case Work::datagram:
             if (datagram) datagrams_.ended(completion);
             return;
@@ -147,8 +148,8 @@ void VerbsPort::take_one(const ibv_wc& completion) {
 void VerbsPort::after_taking() {
     if (core_.starving && core_.freed) {
         core_.starving = false;
-        datagrams_.tell_room();
-        for (const auto& [number, connection] : core_.connections) connection->tell_room();
+        datagrams_.report_room();
+        for (const auto& [number, connection] : core_.connections) connection->report_room();
     }
     core_.freed = false;
     while (!core_.finished.empty()) {
@@ -162,16 +163,16 @@ void VerbsPort::after_taking() {
 void VerbsPort::end_connection(RcQueue* connection) {
     const uint32_t number = connection->number();
     connection->end_pair();
-    take_all();
+    drain();
     core_.connections.erase(number);
     --core_.counters.queues;
     std::erase(core_.finished, connection);
     delete connection;
 }
 
-void VerbsPort::give_back(const VerbsEvent& event) {
+void VerbsPort::return_buffer(const VerbsEvent& event) {
     if (!event.buffer) return;
-    core_.receive.give_back(
+    core_.receive.return_buffer(
         static_cast<uint32_t>((static_cast<std::byte*>(event.buffer) - core_.receive.at(0)) / core_.receive.bytes()));
 }
 
@@ -189,14 +190,14 @@ bool VerbsPort::drain_channel() {
 bool VerbsPort::arm() {
     if (RcQueue* owner = core_.chain.owner) owner->post_chain(false);
     core_.receive.post();
-    if (core_.kept_first < core_.kept.size()) return false;
-    if (core_.gone) return true;
+    if (core_.stored_first < core_.stored.size()) return false;
+    if (core_.device_lost) return true;
     if (fired_) drain_channel();
     if (!armed_) armed_ = ibv_req_notify_cq(core_.completions, 0) == 0;
     // Completions from before arming raise no event.
-    take_all();
+    drain();
     after_taking();
-    return core_.kept_first == core_.kept.size();
+    return core_.stored_first == core_.stored.size();
 }
 
 }  // namespace starling::verbs

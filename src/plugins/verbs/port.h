@@ -26,7 +26,7 @@ class VerbsPort final : public Port {
     bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override;
     void dismiss(Memory& memory) override;
     int poll(VerbsEvent* events, int most) override;
-    void give_back(const VerbsEvent& event) override;
+    void return_buffer(const VerbsEvent& event) override;
     int wait_fd() const override { return wait_; }
     bool arm() override;
     PortCounters counters() const override;
@@ -42,19 +42,19 @@ class VerbsPort final : public Port {
     bool start(const PortFacts& which, const DeviceOptions& options);
     bool watch(int descriptor);
 
-    int take(int most);
-    void take_all() {
-        while (take(kTogether) == kTogether) {}
+    int poll_queue(int most);
+    void drain() {
+        while (poll_queue(kTogether) == kTogether) {}
     }
-    void take_one(const ibv_wc& completion);
+    void handle_completion(const ibv_wc& completion);
     void after_taking();
     bool drain_channel();
 
-    void look_around();
+    void check_state();
     void happened(const ibv_async_event& event);
     void address_may_have_changed();
     void went_down(const char* why);
-    void came_up();
+    void on_up();
     void lost_device();
 
     static constexpr int kTogether = 16;
@@ -72,7 +72,7 @@ class VerbsPort final : public Port {
     bool armed_ = false;  ///< armed: the device writes to the channel at the next completion
     /// The device has written to the channel, or is about to, for completions that poll() has already taken.
     bool fired_ = false;
-    uint64_t looked_ = 0;
+    uint64_t checked_at_ = 0;
     uint64_t found_ = 0;
     uint64_t again_ = 0;  ///< when to retry after a failure to bring the port up; 0: there was none
 };

@@ -33,13 +33,13 @@ class SendQueue {
     bool empty() const { return next_ == ended_; }
     uint32_t next() const { return next_; }
     /// Returns whether the last pending request is unsignaled.
-    bool ends_untold() const { return untold_ > 0; }
+    bool ends_unsignaled() const { return unsignaled_ > 0; }
 
     /// Adds an entry; returns whether its request must be signaled.
     bool push(const PostedWork& sent) {
         entries_[next_++ & (depth_ - 1)] = sent;
-        const bool told = sent.buffer != kNoBuffer || (sent.transfer && !sent.quiet) || untold_ + 1 >= kUntold;
-        untold_ = told ? 0 : untold_ + 1;
+        const bool told = sent.buffer != kNoBuffer || (sent.transfer && !sent.quiet) || unsignaled_ + 1 >= kUntold;
+        unsignaled_ = told ? 0 : unsignaled_ + 1;
         return told;
     }
     /// Completes `position` and all entries before it: each(sent, whether it is that one).
@@ -51,24 +51,24 @@ class SendQueue {
             const bool last = ended_++ == position;
             each(sent, last);
         }
-        if (untold_ > next_ - ended_) untold_ = next_ - ended_;
+        if (unsignaled_ > next_ - ended_) unsignaled_ = next_ - ended_;
     }
     /// Completes all entries, for which there will be no completions.
     template <class Each>
     void end_all(Each each) {
         while (ended_ != next_) each(entries_[ended_++ & (depth_ - 1)]);
-        untold_ = 0;
+        unsignaled_ = 0;
     }
     /// Removes the entries from `position` on, which the device has not accepted.
     template <class Each>
-    void take_back(uint32_t position, Each each) {
+    void remove_from(uint32_t position, Each each) {
         while (next_ != position) each(entries_[--next_ & (depth_ - 1)]);
-        untold_ = 0;
+        unsignaled_ = 0;
     }
 
   private:
     std::unique_ptr<PostedWork[]> entries_;
-    uint32_t depth_ = 0, next_ = 0, ended_ = 0, untold_ = 0;
+    uint32_t depth_ = 0, next_ = 0, ended_ = 0, unsignaled_ = 0;
 };
 
 }  // namespace starling::verbs

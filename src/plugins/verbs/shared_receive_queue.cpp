@@ -15,11 +15,11 @@ bool ReceiveStock::make(ibv_pd* domain, uint32_t count, uint32_t bytes, Problem&
     errno = 0;
     queue_ = ibv_create_srq(domain, &attributes);
     if (!queue_) {
-        problem.say("%s cannot create a shared receive queue of %u entries: %s", ibv_get_device_name(domain->context->device),
-                    count, strerror(errno ? errno : EIO));
+        problem.describe("%s cannot create a shared receive queue of %u entries: %s",
+                         ibv_get_device_name(domain->context->device), count, strerror(errno ? errno : EIO));
         return false;
     }
-    for (uint32_t i = 0; i < count; ++i) give_back(i);
+    for (uint32_t i = 0; i < count; ++i) return_buffer(i);
     post();
     return true;
 }
@@ -31,7 +31,7 @@ void ReceiveStock::drop() {
     back_count_ = 0;
 }
 
-void ReceiveStock::give_back(uint32_t index) {
+void ReceiveStock::return_buffer(uint32_t index) {
     back_[back_count_++] = index;
     if (back_count_ == kTogether) post();
 }

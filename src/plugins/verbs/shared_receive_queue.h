@@ -18,7 +18,7 @@ class ReceiveStock {
     uint32_t bytes() const { return buffers_.bytes(); }
     uint64_t total() const { return buffers_.total(); }
     /// Frees a buffer. Buffers are posted in batches; call post() before leaving the port unpolled.
-    void give_back(uint32_t index);
+    void return_buffer(uint32_t index);
     void post();
 
   private:

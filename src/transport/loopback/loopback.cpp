@@ -55,8 +55,8 @@ void Loopback::detach(transport::Path& path) {
 
 // Packets sent from within a delivery wait for the next poll, so that every poll ends.
 bool Loopback::poll(PollUrgency) {
-    bool any = tell_completed();
-    any |= tell_groups();
+    bool any = report_completed();
+    any |= report_group_events();
     for (uint32_t left = queue_.count(); left > 0; --left, any = true) {
         deliver(queue_.front());
         queue_.pop();
@@ -100,7 +100,7 @@ int Loopback::complete(Completion& done) {
     return MPI_SUCCESS;
 }
 
-bool Loopback::tell_completed() {
+bool Loopback::report_completed() {
     Completion* first = nullptr;
     while (completed_) {
         Completion* const one = completed_;
@@ -176,7 +176,7 @@ bool LoopbackMember::send(const iovec* parts, int count) {
     return true;
 }
 
-bool Loopback::tell_groups() {
+bool Loopback::report_group_events() {
     const std::vector<LoopbackDatagram> all = std::move(datagrams_);
     datagrams_.clear();
     for (const LoopbackDatagram& datagram : all)

@@ -16,7 +16,7 @@ namespace starling::loopback {
 inline constexpr transport::Traits kTraits{
     .name = "loopback",
     .reaches = "this process itself",
-    .can = transport::kRegions | transport::kGroups,
+    .capabilities = transport::kRegions | transport::kGroups,
     .latency_ns = 50,
     .payload = 16 * 1024,
 };
@@ -93,8 +93,8 @@ class Loopback final : public transport::Transport {
     void deliver(LoopbackPacket& entry);
     std::byte* memory_at(const transport::RemoteKey& region, uint64_t offset, uint64_t bytes, transport::Completion& done);
     int complete(transport::Completion& done);
-    bool tell_completed();
-    bool tell_groups();
+    bool report_completed();
+    bool report_group_events();
 
     const transport::ProcessAddress self_;
     transport::Sink& sink_;

@@ -51,7 +51,7 @@ bool Network::Bringer::due(uint64_t now, const Bringer& other, uint64_t deadline
     return busy(now) || !other.busy(now) || ++passed >= kSkipOther || deadline <= now;
 }
 
-bool Network::Bringer::looked(uint64_t now, bool any) {
+bool Network::Bringer::check_due(uint64_t now, bool any) {
     passed = 0;
     if (any) last = now;
     return any;
@@ -79,7 +79,7 @@ bool NetworkPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
 void NetworkPath::commit(transport::PacketSlot&, uint32_t bytes) {
     if (!network().endpoint_->commit(*session_, bytes)) [[unlikely]]
         network().note_held_back();
-    const bool by_wire = goes_by_wire();
+    const bool by_wire = uses_wire();
     if (by_wire && wire_->rc) {
         counters.messages_rc += 1;
         counters.bytes_rc += bytes;
@@ -102,7 +102,7 @@ void Network::note_held_back() {
 
 bool NetworkPath::idle() const { return !session_ || network().endpoint_->idle(*session_); }
 
-uint32_t NetworkPath::piece_limit() const {
+uint32_t NetworkPath::fragment_limit() const {
     return session_ ? std::min(network().endpoint_->payload_limit(*session_), kTraits.payload) : kTraits.payload;
 }
 
@@ -153,7 +153,7 @@ void Network::adopt(std::unique_ptr<verbs::Ports> ports) {
 }
 
 // Checks for verbs devices: a host that has none now may get one later.
-void Network::look_for_devices(uint64_t now) {
+void Network::find_devices(uint64_t now) {
     devices_at_ = now + kDevicesInterval;
     if (!verbs::has_device()) return;
     devices_at_ = UINT64_MAX;
@@ -170,7 +170,7 @@ EndpointUpcalls Network::upcalls() {
         path.network().sink_.deliver(path.user, {header, payload});
     };
     all.unknown = [](void* context, job::JobId job, uint32_t rank, uint64_t key) {
-        return static_cast<Network*>(context)->meet(job, rank, key);
+        return static_cast<Network*>(context)->create_session(job, rank, key);
     };
     all.secret = [](void* context, job::JobId job, uint32_t rank) -> const job::NetworkSecret* {
         const job::JobSegment* const segment = static_cast<Network*>(context)->sink_.find_segment(job);
@@ -178,7 +178,7 @@ EndpointUpcalls Network::upcalls() {
     };
     all.to_group = [](void* context, const std::byte* data, uint32_t bytes) {
         const auto& groups = static_cast<Network*>(context)->groups_;
-        return groups && groups->take_from_port(data, bytes);
+        return groups && groups->handle_from_port(data, bytes);
     };
     all.unreachable = [](void* user) {
         auto& path = *static_cast<NetworkPath*>(user);
@@ -234,7 +234,7 @@ bool Network::place_paths() {
 
 // Returns the session for an unknown sender, nullptr if the sender's job is not known yet. The endpoint then keeps the datagram and calls
 // this again at every poll.
-Session* Network::meet(job::JobId job, uint32_t rank, uint64_t key) {
+Session* Network::create_session(job::JobId job, uint32_t rank, uint64_t key) {
     bool later = false;
     transport::Path* const met = sink_.on_unknown_sender({{job, 0, 0, 0}, rank}, later);
     if (!met || &met->by != this) return nullptr;
@@ -250,7 +250,7 @@ void Network::lose(NetworkPath& path) {
     const char* const host = host_of(path.to).name;
     path.close();
     switch (failure) {
-        case SessionFailure::deaf:
+        case SessionFailure::unreachable:
             fail(MPI_ERR_PROC_ABORTED,
                  "rank %u on host %s is alive and waits, but nothing sent to its UDP port %u has been acknowledged for %d s: "
                  "let UDP datagrams through the firewalls of both hosts, or choose other networks with "
@@ -288,7 +288,7 @@ uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
 bool Network::poll(PollUrgency look) {
     held_back_ = 0;
     must_poll_ = false;
-    bool any = look_around(look);
+    bool any = check_devices(look);
     // Another thread sleeps on the descriptor, and this poll may have taken the event that was to wake it. So arm it again.
     for (int tries = 0; asleep_ > 0 && tries < static_cast<int>(kSkipBusy) && !endpoint_->arm(); ++tries)
         any |= poll_datagrams(now_ns());
@@ -306,27 +306,27 @@ bool Network::arm() {
     return false;
 }
 
-bool Network::look_around(PollUrgency look) {
+bool Network::check_devices(PollUrgency look) {
     const uint64_t now = now_ns();
     const bool by_ring = rc_ && rc_->rings() > 0 && poll_rings(now);
-    return look_at_descriptors(look, now) || by_ring;
+    return poll_descriptors(look, now) || by_ring;
 }
 
-bool Network::look_at_descriptors(PollUrgency look, uint64_t now) {
+bool Network::poll_descriptors(PollUrgency look, uint64_t now) {
     if (look == PollUrgency::now) {
-        endpoint_->look_everywhere();
+        endpoint_->poll_udp_next();
         bool any = poll_wires(now);
         any |= groups_ && groups_->poll(now);
         return poll_datagrams(now) || any;
     }
-    if (woken_) return poll_what_came(now);
+    if (woken_) return poll_ready(now);
     const bool busy = look == PollUrgency::busy;
     if (++skipped_ < (busy ? kSkipBusy : skip_quiet_)) return false;
     skipped_ = 0;
     bool any = false;
-    if (by_wire_.due(now, by_datagram_, wires_deadline())) any |= by_wire_.looked(now, poll_wires(now));
-    if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.looked(now, poll_datagrams(now));
-    if (groups_ && by_group_.due(now, by_datagram_, UINT64_MAX)) any |= by_group_.looked(now, groups_->poll(now));
+    if (by_wire_.due(now, by_datagram_, wires_deadline())) any |= by_wire_.check_due(now, poll_wires(now));
+    if (by_datagram_.due(now, by_wire_, endpoint_->next_deadline())) any |= by_datagram_.check_due(now, poll_datagrams(now));
+    if (groups_ && by_group_.due(now, by_datagram_, UINT64_MAX)) any |= by_group_.check_due(now, groups_->poll(now));
     if (any)
         skip_quiet_ = 1;
     else if (busy)
@@ -337,15 +337,15 @@ bool Network::look_at_descriptors(PollUrgency look, uint64_t now) {
 }
 
 // Polls every source that woke the thread, once. The thread may sleep again soon, and a source that was skipped would wake it again.
-bool Network::poll_what_came(uint64_t now) {
+bool Network::poll_ready(uint64_t now) {
     woken_ = false;
     skipped_ = 0;
     skip_quiet_ = 1;
-    const uint32_t came = endpoint_->what_came();
+    const uint32_t came = endpoint_->ready_sockets();
     bool any = false;
-    if (came & Endpoint::kWires || wires_deadline() <= now) any |= by_wire_.looked(now, poll_wires(now));
-    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.looked(now, poll_datagrams(now));
-    if (came & Endpoint::kGroups) any |= by_group_.looked(now, groups_->poll(now));
+    if (came & Endpoint::kWires || wires_deadline() <= now) any |= by_wire_.check_due(now, poll_wires(now));
+    if (came & Endpoint::kOwn || endpoint_->next_deadline() <= now) any |= by_datagram_.check_due(now, poll_datagrams(now));
+    if (came & Endpoint::kGroups) any |= by_group_.check_due(now, groups_->poll(now));
     if (!unplaced_.empty()) [[unlikely]]
         any |= place_paths();
     return any;

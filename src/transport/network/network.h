@@ -20,7 +20,7 @@ namespace starling::network {
 inline constexpr transport::Traits kTraits{
     .name = "ip",
     .reaches = "processes on other hosts: UDP, and TCP where it is earned",
-    .can = transport::kConnections | transport::kStreams | transport::kRails | transport::kGroups,
+    .capabilities = transport::kConnections | transport::kStreams | transport::kRails | transport::kGroups,
     .latency_ns = 20'000,
     .payload = 16 * 1024,
 };
@@ -38,7 +38,7 @@ struct PathConnection {
     bool attached = false;  ///< whether the session sends its frames over this connection
     bool carries = false;   ///< whether the connection has opened, and finish() was not called yet
     // Events that the connection reported within a callback; act_on_news() handles them later. `queued`: the path is in told_.
-    bool opened = false, ended = false, broken = false, doubted = false, trusted = false, queued = false;
+    bool opened = false, ended = false, broken = false, paused = false, trusted = false, queued = false;
 };
 
 /// The path to a process on another host.
@@ -55,8 +55,8 @@ class NetworkPath final : public transport::Path {
     void confirm_alive(bool looks) override;
     bool carry(OutStream& stream) override;
     void end(OutStream& stream, bool confirmed) override;
-    uint32_t piece_limit() const override;
-    void take(const transport::Packet& packet) override;
+    uint32_t fragment_limit() const override;
+    void handle(const transport::Packet& packet) override;
     void set_expected_traffic(uint32_t messages) override;
     void* register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) override;
     bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
@@ -69,10 +69,10 @@ class NetworkPath final : public transport::Path {
     RcConnection* rc() const { return wire_ && wire_->rc ? static_cast<RcConnection*>(wire_->connection) : nullptr; }
     Network& network() const;
     verbs::Port* port(uint8_t& place) const;
-    bool goes_by_wire() const { return wire_ && wire_->attached && !wire_->connection->doubted(); }
+    bool uses_wire() const { return wire_ && wire_->attached && !wire_->connection->paused(); }
     void attach_wire();
     void detach_wire();
-    void tell(const char* what) const;
+    void report(const char* what) const;
 
     Session* session_ = nullptr;            ///< session with the peer; null after close()
     uint16_t port_ = 0;                     ///< UDP port that the session sends to; 0: not known yet
@@ -143,21 +143,21 @@ class Network final : public transport::Transport, public transport::Connector, 
 
         bool busy(uint64_t now) const;
         bool due(uint64_t now, const Bringer& other, uint64_t deadline);
-        bool looked(uint64_t now, bool any);
+        bool check_due(uint64_t now, bool any);
     };
 
     Network(const transport::ProcessAddress& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
     EndpointUpcalls upcalls();
-    Session* meet(job::JobId job, uint32_t rank, uint64_t key);
+    Session* create_session(job::JobId job, uint32_t rank, uint64_t key);
     void lose(NetworkPath& path);
     bool place(NetworkPath& path);
     bool place_paths();
     void note_held_back();
     void adopt(std::unique_ptr<verbs::Ports> ports);
-    void look_for_devices(uint64_t now);
-    bool look_around(PollUrgency look);
-    bool look_at_descriptors(PollUrgency look, uint64_t now);
-    bool poll_what_came(uint64_t now);
+    void find_devices(uint64_t now);
+    bool check_devices(PollUrgency look);
+    bool poll_descriptors(PollUrgency look, uint64_t now);
+    bool poll_ready(uint64_t now);
 
     // Functions of network_connections.cpp.
     ConnectionUpcalls wire_upcalls();
@@ -169,16 +169,16 @@ class Network final : public transport::Transport, public transport::Connector, 
     void note(NetworkPath& path, bool PathConnection::*what);
     bool has_verbs() const;
     bool settle_wires(uint64_t now);
-    void look_for_better(uint64_t now);
+    void find_better_path(uint64_t now);
     bool poll_datagrams(uint64_t now);
     bool poll_rings(uint64_t now);
     void happened(uint16_t place, verbs::Port& port, const verbs::VerbsEvent& event) override;
     void closing(uint16_t place, verbs::Port& port) override;
     void follow_rails();
-    void tell_of_lost_rails(const uint32_t* now, size_t count);
-    void follow_doubt(NetworkPath& path);
+    void report_lost_rails(const uint32_t* now, size_t count);
+    void follow_pause(NetworkPath& path);
     void act_on_news();
-    void count_pieces();
+    void count_fragments();
     bool poll_wires(uint64_t now);
     uint64_t wires_deadline() const;
 
@@ -197,7 +197,7 @@ class Network final : public transport::Transport, public transport::Connector, 
 
     std::unique_ptr<Tcp> tcp_;         ///< all TCP connections; null until the first one
     std::unique_ptr<Rc> rc_;           ///< all RC connections; null until the first one
-    bool rc_came_ = false;             ///< whether this poll has handled an event of a verbs port
+    bool had_rc_event_ = false;        ///< whether this poll has handled an event of a verbs port
     std::vector<NetworkPath*> wired_;  ///< paths that have a PathConnection
     std::vector<NetworkPath*> told_;   ///< paths in wired_ with unhandled events
     std::vector<uint32_t> rails_;      ///< this host's addresses, as of follow_rails()

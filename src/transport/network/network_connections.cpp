@@ -31,7 +31,7 @@ constexpr uint64_t kBetterInterval = 10'000'000;
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
 }  // namespace
 
-void NetworkPath::tell(const char* what) const {
+void NetworkPath::report(const char* what) const {
     if (config().verbose < 2) return;
     std::fprintf(stderr, "starling: rank %u: connection with rank %u on host %s %s%s%.*s\n", network().self_.rank, to.rank,
                  to.segment->host(to.segment->host_of(to.rank)).name, what, failure_text().empty() ? "" : ": ",
@@ -52,7 +52,7 @@ bool NetworkPath::carry(OutStream& stream) {
         return connection && connection->serves();
     };
     if (goes_on()) return true;
-    if (stream.connection || !goes_by_wire() || wire_->connection->finished()) return false;
+    if (stream.connection || !uses_wire() || wire_->connection->finished()) return false;
     wire_->connection->by.add_stream(*wire_->connection, stream);
     return goes_on();
 }
@@ -61,15 +61,15 @@ void NetworkPath::end(OutStream& stream, bool confirmed) {
     if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
 }
 
-// Handles the peer's notice that one of its interfaces (rail_gone) or queues (wire_gone) is down.
-void NetworkPath::take(const transport::Packet& packet) {
+// Handles the peer's notice that one of its interfaces (rail_lost) or queues (wire_lost) is down.
+void NetworkPath::handle(const transport::Packet& packet) {
     if (!wire_ || !wire_->connection) return;
-    if (packet.header.kind == packet::PacketKind::rail_gone && packet.header.bytes == sizeof(uint32_t)) {
+    if (packet.header.kind == packet::PacketKind::rail_lost && packet.header.bytes == sizeof(uint32_t)) {
         uint32_t address = 0;
         std::memcpy(&address, packet.payload, sizeof address);
         wire_->connection->by.lose_remote(*wire_->connection, address);
     }
-    if (packet.header.kind == packet::PacketKind::wire_gone && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
+    if (packet.header.kind == packet::PacketKind::wire_lost && wire_->rc && packet.header.bytes == sizeof(QueuePair)) {
         QueuePair pair;
         std::memcpy(&pair, packet.payload, sizeof pair);
         network().rc_->lose_remote_queue(*wire_->connection, pair);
@@ -133,13 +133,13 @@ ConnectionUpcalls Network::wire_upcalls() {
     all.opened = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::opened); };
     all.ended = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::ended); };
     all.failed = all.broken = [](Connection& c) {
-        path_of(c).tell(c.state() == Connection::CarrierState::idle ? "failed" : "broke");
+        path_of(c).report(c.state() == Connection::CarrierState::idle ? "failed" : "broke");
         path_of(c).network().note(path_of(c), &PathConnection::broken);
     };
-    all.ask = [](Connection& c) {
-        if (const NetworkPath& path = path_of(c); path.session_) path.network().endpoint_->ask(*path.session_);
+    all.request_ack = [](Connection& c) {
+        if (const NetworkPath& path = path_of(c); path.session_) path.network().endpoint_->request_ports(*path.session_);
     };
-    all.doubted = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::doubted); };
+    all.paused = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::paused); };
     all.trusted = [](Connection& c) { path_of(c).network().note(path_of(c), &PathConnection::trusted); };
     all.frame = [](Connection& c, const std::byte* frame, size_t bytes) {
         NetworkPath& path = path_of(c);
@@ -162,18 +162,20 @@ ConnectionUpcalls Network::wire_upcalls() {
     all.unpack = [](Connection& c, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) {
         path_of(c).network().sink_.unpack(path_of(c).user, piece, done, data, bytes);
     };
-    all.piece = [](Connection& c, const StreamFragment& piece) { path_of(c).network().sink_.piece(path_of(c).user, piece); };
+    all.fragment = [](Connection& c, const StreamFragment& piece) {
+        path_of(c).network().sink_.on_fragment(path_of(c).user, piece);
+    };
     all.stranded = [](OutStream& stream) { stream.source().stranded(stream); };
     return all;
 }
 
 // Notifies the peers of this host's interfaces that went down. A peer does not notice that a cable is pulled at this host: it would send
 // into the dead link until its timeout. The notice travels over any remaining path, if necessary as a datagram.
-void Network::tell_of_lost_rails(const uint32_t* now, size_t count) {
+void Network::report_lost_rails(const uint32_t* now, size_t count) {
     for (const uint32_t address : rails_) {
         if (std::find(now, now + count, address) != now + count) continue;
         for (NetworkPath* path : wired_)
-            if (path->wire_->attached) sink_.send(path->user, packet::PacketKind::rail_gone, &address, sizeof address);
+            if (path->wire_->attached) sink_.send(path->user, packet::PacketKind::rail_lost, &address, sizeof address);
     }
     rails_.assign(now, now + count);
 }
@@ -196,7 +198,7 @@ void Network::follow_rails() {
     }
     freeifaddrs(list);
     tcp_->set_rails(rails);
-    tell_of_lost_rails(addresses, count);
+    report_lost_rails(addresses, count);
 }
 
 /// Creates the TCP engine if there is none. Returns false with failure_text() if no descriptor is available.
@@ -207,7 +209,7 @@ bool Network::ensure_tcp() {
     options.key = self_.segment->header().key;
     options.cipher = endpoint_->cipher();
     options.sockets_per_rail = static_cast<uint32_t>(config().ip_sockets);
-    options.piece_bytes = config().ip_piece;
+    options.fragment_bytes = config().ip_piece;
     options.on_rails_alone = config().ip_interfaces && *config().ip_interfaces;
     std::unique_ptr<Tcp> made;
     if (Tcp::create(options, wire_upcalls(), made) != MPI_SUCCESS) return false;
@@ -314,7 +316,7 @@ uint32_t Network::describe(transport::Path& path, packet::PacketKind kind, std::
 
 /// Reports that the path's connection can't be opened.
 void Network::failed_to(NetworkPath& path, const char* what) {
-    path.tell(what);
+    path.report(what);
     note(path, &PathConnection::broken);
 }
 
@@ -361,18 +363,18 @@ void Network::each_user(void (*visit)(void* user, void* argument), void* argumen
 }
 
 // Detaches a doubted connection, so that its frames are sent again as datagrams; reattaches one that is trusted again.
-void Network::follow_doubt(NetworkPath& path) {
+void Network::follow_pause(NetworkPath& path) {
     PathConnection& wire = *path.wire_;
-    wire.doubted = wire.trusted = false;
+    wire.paused = wire.trusted = false;
     if (!wire.connection) return;
-    const bool carries = wire.carries && !wire.connection->doubted();
+    const bool carries = wire.carries && !wire.connection->paused();
     if (carries == wire.attached) return;
     if (carries)
         path.attach_wire();
     else
         path.detach_wire();
     clear_failure();
-    path.tell(carries ? "is used again" : "stalls: datagrams are used instead");
+    path.report(carries ? "is used again" : "stalls: datagrams are used instead");
 }
 
 void Network::act_on_news() {
@@ -388,9 +390,9 @@ void Network::act_on_news() {
             path.attach_wire();
             sink_.connection(path.user, transport::ConnectionEvent::ready);
             clear_failure();
-            if (path.wire_) path.tell(path.wire_->rc ? "opened by RC" : "opened");
+            if (path.wire_) path.report(path.wire_->rc ? "opened by RC" : "opened");
         }
-        if (path.wire_ && (path.wire_->doubted || path.wire_->trusted)) follow_doubt(path);
+        if (path.wire_ && (path.wire_->paused || path.wire_->trusted)) follow_pause(path);
         if (path.wire_ && (path.wire_->ended || path.wire_->broken)) {
             const bool broken = path.wire_->broken;
             if (path.wire_->rc && !broken) path.rc_pause_ = 0;
@@ -402,10 +404,10 @@ void Network::act_on_news() {
 }
 
 /// Adds the stream fragments sent since the last call to the counters. They bypass the session, where packets are counted.
-void Network::count_pieces() {
+void Network::count_fragments() {
     const auto count = [](const Connections& of, StreamTotals& before, Count& messages, Count& bytes) {
-        const StreamTotals so_far = of.pieces_sent();
-        messages += so_far.pieces - before.pieces;
+        const StreamTotals so_far = of.fragments_sent();
+        messages += so_far.fragments - before.fragments;
         bytes += so_far.bytes - before.bytes;
         before = so_far;
     };
@@ -430,7 +432,7 @@ bool Network::poll_wires(uint64_t now) {
 }
 
 /// Replaces TCP connections by RC, where verbs became known or usable only after the TCP connection was opened.
-void Network::look_for_better(uint64_t now) {
+void Network::find_better_path(uint64_t now) {
     if (now < better_at_) return;
     better_at_ = now + kBetterInterval;
     std::vector<NetworkPath*> found;
@@ -448,9 +450,9 @@ void Network::look_for_better(uint64_t now) {
 
 /// Handles the events that connections have reported, and the work that had to wait until no callback is running.
 bool Network::settle_wires(uint64_t now) {
-    if (tcp_ && has_verbs()) look_for_better(now);
+    if (tcp_ && has_verbs()) find_better_path(now);
     const bool any = rc_ && rc_->poll();
-    if (tcp_ || rc_) count_pieces();
+    if (tcp_ || rc_) count_fragments();
     if (!told_.empty()) [[unlikely]]
         act_on_news();
     return any;
@@ -459,13 +461,13 @@ bool Network::settle_wires(uint64_t now) {
 // Polls the datagrams. The endpoint polls the verbs ports too, and delivers the session frames of RC connections in between.
 bool Network::poll_datagrams(uint64_t now) {
     if (devices_at_ <= now) [[unlikely]]
-        look_for_devices(now);
+        find_devices(now);
     if (!rc_) [[likely]]
         return endpoint_->poll(now);
     last_traffic_ = now;
-    rc_came_ = false;
+    had_rc_event_ = false;
     const bool any = endpoint_->poll(now);
-    return (rc_came_ || rc_->due() ? settle_wires(now) : false) || any || rc_came_;
+    return (had_rc_event_ || rc_->due() ? settle_wires(now) : false) || any || had_rc_event_;
 }
 
 // Polls the RDMA rings in memory, without a system call.
@@ -479,14 +481,14 @@ bool Network::poll_rings(uint64_t now) {
 }
 
 void Network::happened(uint16_t, verbs::Port& port, const verbs::VerbsEvent& event) {
-    rc_came_ = true;
+    had_rc_event_ = true;
     if (!rc_ || event.kind == verbs::VerbsEvent::VerbsEventKind::up) return;
     if (event.kind == verbs::VerbsEvent::VerbsEventKind::down) return rc_->lose_port(port, false);
     rc_->happened(event);
 }
 
 void Network::closing(uint16_t place, verbs::Port& port) {
-    rc_came_ = true;
+    had_rc_event_ = true;
     if (groups_) groups_->closing(place);
     if (rc_) rc_->lose_port(port, true);
 }

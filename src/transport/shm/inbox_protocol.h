@@ -76,12 +76,12 @@ class BasicInboxReader {
     /// Frees the cell of front().
     void pop() {
         head_cell().state.store(cell_state::make(lap() + 1, cell_state::kFree, 0), std::memory_order_release);
-        tell();
+        publish_head();
     }
 
     /// Skips the oldest cell if its claimant has died before publishing it; returns whether it did. For slow paths only, since it asks the
     /// kernel whether the claimant lives.
-    bool skip_dead(bool (*gone)(pid_t) = neighbour_gone) {
+    bool skip_dead(bool (*gone)(pid_t) = neighbour_ended) {
         using namespace cell_state;
         auto& cell = head_cell();
         uint64_t seen = cell.state.load(std::memory_order_acquire);
@@ -89,13 +89,13 @@ class BasicInboxReader {
         if (pid_of(seen) == 0 || !gone(static_cast<pid_t>(pid_of(seen)))) return false;  // 0: the claimant's pid is unknown
         // The claimant may have published just before it died.
         if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel)) return false;
-        tell();
+        publish_head();
         return true;
     }
 
   private:
     auto& head_cell() { return inbox_->cells[head_ % std::size(inbox_->cells)]; }
-    void tell() { inbox_->head.store(++head_, std::memory_order_release); }
+    void publish_head() { inbox_->head.store(++head_, std::memory_order_release); }
     uint64_t lap() const { return head_ / std::size(inbox_->cells); }
 
     Inbox* inbox_;

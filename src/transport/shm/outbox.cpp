@@ -16,17 +16,17 @@ std::byte* Outbox::reserve(uint32_t bytes, uint32_t window) {
 }
 
 OutboxPlace Outbox::commit(const ReadReceipt& receipt, const void* reader) {
-    rotation_.keep(start_, bytes_, receipt, reader);
+    rotation_.hold(start_, bytes_, receipt, reader);
     touched_ = std::max(touched_, start_ + std::max(bytes_, kLeast));
     rests_ = 0;
     return {start_};
 }
 
-void Outbox::rest() {
-    if (touched_ > 0 && ++rests_ > 1) give_back();
+void Outbox::release_idle() {
+    if (touched_ > 0 && ++rests_ > 1) release_unused();
 }
 
-void Outbox::give_back() {
+void Outbox::release_unused() {
     if (touched_ == 0) return;
     constexpr uint32_t kPage = 4096;
     std::vector<std::pair<uint32_t, uint32_t>> busy;

@@ -55,9 +55,9 @@ class Outbox {
     bool held_by(const void* reader) { return rotation_.held_by(reader); }
 
     /// Called periodically: returns memory to the system if nothing was sent since the last call but one. Payloads not read yet stay.
-    void rest();
+    void release_idle();
     /// Returns unused memory to the system at once.
-    void give_back();
+    void release_unused();
 
   private:
     // Least size of an allocated part, bytes. Smaller parts are not worth an entry. Besides, the reader's processor prefetches beyond a
@@ -67,7 +67,7 @@ class Outbox {
     std::byte* memory_;
     uint32_t start_ = 0, bytes_ = 0;  ///< reserved
     uint32_t touched_ = 0;            ///< offset from which on no byte was written since memory was returned to the system
-    uint32_t rests_ = 0;              ///< number of calls of rest() since a payload was sent
+    uint32_t rests_ = 0;              ///< number of calls of release_idle() since a payload was sent
 };
 
 }  // namespace starling::shm

@@ -10,8 +10,8 @@ constexpr uint64_t kRestNs = 500'000'000;
 }  // namespace
 
 /// Checks how far the Borrowers have read, since they do not report it.
-void Lending::look_at_borrowers() {
-    for (Borrowers* each : borrowers_) each->look();
+void Lending::update_borrowers() {
+    for (Borrowers* each : borrowers_) each->update_back();
     std::erase_if(left_, [this](const std::unique_ptr<Borrowers>& each) {
         if (outbox_.held_by(each.get())) return false;
         outbox_.forget(each.get());
@@ -23,7 +23,7 @@ void Lending::look_at_borrowers() {
 std::byte* Lending::reserve(uint32_t bytes) {
     std::byte* place = outbox_.reserve(bytes, kOutboxBytes);
     if (!place && !borrowers_.empty()) [[unlikely]] {
-        look_at_borrowers();
+        update_borrowers();
         place = outbox_.reserve(bytes, kOutboxBytes);
     }
     if (!place) ++counters.outbox_full;
@@ -42,7 +42,7 @@ bool Lending::has_room() {
     return false;
 }
 
-std::byte* Lending::lend(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t& place) {
+std::byte* Lending::allocate(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t& place) {
     if (!to.known_) borrowers_.push_back(&to);
     to.known_ = true;
     std::byte* room = reserve(bytes);
@@ -53,14 +53,14 @@ std::byte* Lending::lend(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t
 void Lending::end_loans(std::unique_ptr<Borrowers> from) {
     if (!from || !from->known_) return;
     left_.push_back(std::move(from));
-    look_at_borrowers();
+    update_borrowers();
 }
 
-void Lending::rest(uint64_t now) {
+void Lending::release_idle(uint64_t now) {
     if (now < next_rest_) return;
     next_rest_ = now + kRestNs;
-    look_at_borrowers();
-    outbox_.rest();
+    update_borrowers();
+    outbox_.release_idle();
 }
 
 }  // namespace starling::shm

@@ -18,7 +18,7 @@ class Borrowers {
     Borrowers(const Borrowers&) = delete;
     virtual ~Borrowers() = default;
     /// Updates back() from the counts of these processes.
-    virtual void look() = 0;
+    virtual void update_back() = 0;
     /// Sets back(): all processes have read all payloads up to this number. It only grows.
     void set_back(uint64_t count) {
         if (count > back_.load(std::memory_order_relaxed)) back_.store(count, std::memory_order_relaxed);
@@ -48,19 +48,19 @@ class Lending {
 
     /// Allocates `bytes` for a payload that all processes of `borrowers` will read. Returns where to write it, and sets `place`, by which
     /// they find it (payload_in() of outbox.h). The payload stays allocated until back() has reached `until`. Null if there is no room.
-    std::byte* lend(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
+    std::byte* allocate(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
     /// Takes ownership of `borrowers`, which get no further payloads. They are checked until all payloads are read, and then deleted.
     void end_loans(std::unique_ptr<Borrowers> borrowers);
 
     /// Called periodically while the process waits: returns the memory of an unused outbox to the system.
-    void rest(uint64_t now);
+    void release_idle(uint64_t now);
 
   private:
-    void look_at_borrowers();
+    void update_borrowers();
 
     Outbox outbox_;
     uint64_t next_rest_ = 0;
-    std::vector<Borrowers*> borrowers_;             ///< all objects that were passed to lend()
+    std::vector<Borrowers*> borrowers_;             ///< all objects that were passed to allocate()
     std::vector<std::unique_ptr<Borrowers>> left_;  ///< objects in borrowers_ that end_loans() received
 };
 

@@ -61,7 +61,7 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
     // The program may have closed the descriptor, and opened a file under the same number.
-    if (kept_) job::take_back(name_.inode);
+    if (kept_) job::withdraw_descriptor(name_.inode);
     struct stat status;
     if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
         close(name_.descriptor);
@@ -122,7 +122,7 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     device_ = status.st_dev;
     name_ = {knows_pids() ? static_cast<int32_t>(getpid()) : 0, descriptor, status.st_ino};
     // If this fails, neighbors cannot map the memory, and use other ways.
-    kept_ = job::is_closed_to_others() && job::hand_over(descriptor, name_.inode);
+    kept_ = job::is_closed_to_others() && job::deposit_descriptor(descriptor, name_.inode);
     return true;
 }
 
@@ -131,11 +131,11 @@ namespace {
 int open_of_neighbour(const PagesName& name) {
     char path[48];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
-    const bool may_look = name.pid != 0 && knows_pids();
-    int descriptor = may_look ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
+    const bool may_check = name.pid != 0 && knows_pids();
+    int descriptor = may_check ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
     if (descriptor >= 0) return descriptor;
-    const int error = may_look ? errno : EACCES;
-    if (error == EACCES || error == EPERM) descriptor = job::fetch_handed_over(name.pid, name.descriptor, name.inode);
+    const int error = may_check ? errno : EACCES;
+    if (error == EACCES || error == EPERM) descriptor = job::fetch_deposited(name.pid, name.descriptor, name.inode);
     errno = error;
     return descriptor;
 }

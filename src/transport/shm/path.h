@@ -44,7 +44,7 @@ class ShmPath final : public transport::Path {
         while (taken < most) {
             const packet::Header* header = in.front();
             if (!header) break;
-            if (header->kind == packet::PacketKind::close) return take_close() || taken > 0;
+            if (header->kind == packet::PacketKind::close) return consume_close() || taken > 0;
             deliver(transport::Packet{*header, in.payload()});
             in.pop();
             ++taken;
@@ -78,7 +78,7 @@ class ShmPath final : public transport::Path {
     SharedMemory& memory() const;
     bool show_exchanged(uint64_t bytes);
     bool reserve_long(uint32_t bytes, transport::PacketSlot& slot);
-    bool take_close();
+    bool consume_close();
 
     Pages exchanged_;  ///< mapping of the peer's shared heap, made at its first use
     bool exchanged_refused_ = false;

@@ -16,8 +16,8 @@ namespace starling::shm {
 /// State by which peers choose the protocol for a message from or to this rank. It is not in the doorbell's cache line, since all senders
 /// read that line, and each wait writes here.
 struct alignas(64) Presence {
-    std::atomic<uint32_t> waiting;  ///< number of threads inside a wait for an event that has not happened yet
-    std::atomic<uint32_t> let_go;   ///< number of sends that MPI_Cancel has completed before they were received
+    std::atomic<uint32_t> waiting;          ///< number of threads inside a wait for an event that has not happened yet
+    std::atomic<uint32_t> abandoned_sends;  ///< number of sends that MPI_Cancel has completed before they were received
 };
 
 /// Location of a rank's symmetric memory, for neighbors (room shmem). All members but `ready` and `watching` are written once, before

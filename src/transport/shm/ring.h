@@ -156,7 +156,7 @@ class RingReader {
     void reset(Ring& ring, const std::byte* outbox = nullptr);
     /// Called before the slot is released: publishes to the sender that all lines up to the current one were read.
     void retire() {
-        if (ring_) tell_lines();
+        if (ring_) publish_lines();
     }
     explicit operator bool() const { return ring_ != nullptr; }
 
@@ -178,11 +178,11 @@ class RingReader {
         if (bytes > kInlineBytes) {
             if (next_.place->header.where == packet::PayloadLocation::outbox) return pop_outside(bytes);
             bulk_ = bulk_span(bulk_, bytes).end;
-            if (bulk_ - bulk_told_ >= kBulkBytes / 4) tell_bulk();
+            if (bulk_ - published_bulk_ >= kBulkBytes / 4) publish_bulk();
         }
         next_.advance(*ring_);
         if (next_.number % (kRingLines / 4) == 0) [[unlikely]]
-            tell_lines();
+            publish_lines();
     }
 
   private:
@@ -191,17 +191,17 @@ class RingReader {
     void pop_outside(uint32_t bytes) {
         next_.advance(*ring_);
         outside_ += bytes;
-        if (outside_ >= kOutsideMost || next_.number % (kRingLines / 4) == 0) tell_lines();
+        if (outside_ >= kOutsideMost || next_.number % (kRingLines / 4) == 0) publish_lines();
     }
-    void tell_lines() {
+    void publish_lines() {
         outside_ = 0;
         ring_->consumed.lines.store(next_.number, std::memory_order_release);
     }
-    void tell_bulk() { ring_->consumed.bulk.store(bulk_told_ = bulk_, std::memory_order_release); }
+    void publish_bulk() { ring_->consumed.bulk.store(published_bulk_ = bulk_, std::memory_order_release); }
 
     Ring* ring_ = nullptr;
     LinePosition next_;
-    uint64_t bulk_ = 0, bulk_told_ = 0;
+    uint64_t bulk_ = 0, published_bulk_ = 0;
     const std::byte* outbox_ = nullptr;  ///< outbox of the sender
     uint32_t outside_ = 0;               ///< number of bytes read from the outbox and not yet published to the sender
 };

@@ -26,7 +26,7 @@ class Rotation {
     /// Most parts that one find() checks. A part that is still in use is skipped, and the next find() continues after it.
     static constexpr int kLooks = 32;
 
-    /// Returns where `bytes` of the area's first `window` bytes are free, or kNone if none were found. Nothing is allocated before keep().
+    /// Returns where `bytes` of the area's first `window` bytes are free, or kNone if none were found. Nothing is allocated before hold().
     uint32_t find(uint32_t bytes, uint32_t window) {
         if (bytes < kLeast) bytes = kLeast;
         if (bytes > window) return kNone;
@@ -41,7 +41,7 @@ class Rotation {
     }
 
     /// Allocates to `reader` the range that find() returned.
-    void keep(uint32_t start, uint32_t bytes, const Receipt<Counter>& receipt, const void* reader) {
+    void hold(uint32_t start, uint32_t bytes, const Receipt<Counter>& receipt, const void* reader) {
         if (bytes < kLeast) bytes = kLeast;
         part(count_++) = {start, bytes, receipt, reader};
         cursor_ = start + bytes;

@@ -114,7 +114,7 @@ bool ShmPath::try_close() {
 }
 
 // Handles close, the last packet on a ring. It is not popped, since the ring ends there.
-bool ShmPath::take_close() {
+bool ShmPath::consume_close() {
     // The close may have overtaken the accept that makes us ready.
     if (!ready_) return false;
     memory().sink_.connection(user, transport::ConnectionEvent::ended);
@@ -158,12 +158,12 @@ void SharedMemory::forget(job::JobId job) {
 ShmPath* SharedMemory::sender_of(const Cell& cell, bool& later) {
     const CellSender& sender = cell.sender;
     if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;
-    if (ask_again_at_ != 0 && now_ns() < ask_again_at_) {
+    if (retry_at_ != 0 && now_ns() < retry_at_) {
         later = true;
         return nullptr;
     }
     transport::Path* const met = sink_.on_unknown_sender({sender.address(), sender.rank}, later);
-    ask_again_at_ = later ? now_ns() + kAskAgainNs : 0;
+    retry_at_ = later ? now_ns() + kAskAgainNs : 0;
     if (!met || &met->by != this) return nullptr;
     return last_sender_ = static_cast<ShmPath*>(met);
 }
@@ -202,7 +202,7 @@ int SharedMemory::free_slot() {
     for (uint32_t i = 0; i < kRingSlots; ++i)
         if (!(taken_ >> i & 1)) return static_cast<int>(i);
     for (uint32_t i = 0; i < kRingSlots; ++i) {
-        if (last_writers_[i] == 0 || !neighbour_gone(last_writers_[i])) continue;
+        if (last_writers_[i] == 0 || !neighbour_ended(last_writers_[i])) continue;
         last_writers_[i] = 0;
         taken_ &= ~(uint64_t{1} << i);
         return static_cast<int>(i);
@@ -250,7 +250,7 @@ void SharedMemory::release_slot(transport::Path& path) {
     mine.in = {};
     users_[mine.in_slot_] = nullptr;
     const pid_t pid = mine.closed_ ? mine.to.segment->cell(mine.to.rank).pid.load() : 0;
-    if (pid > 0 && !neighbour_gone(pid))
+    if (pid > 0 && !neighbour_ended(pid))
         last_writers_[mine.in_slot_] = pid;
     else
         taken_ &= ~(uint64_t{1} << mine.in_slot_);

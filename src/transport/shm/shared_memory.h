@@ -16,7 +16,7 @@ namespace starling::shm {
 inline constexpr transport::Traits kTraits{
     .name = "shm",
     .reaches = "processes on this host: inboxes, and direct rings where they are earned",
-    .can = transport::kConnections | transport::kSharesMemory,
+    .capabilities = transport::kConnections | transport::kSharesMemory,
     .latency_ns = 200,
     .payload = kRingPayload,
 };
@@ -62,7 +62,7 @@ class SharedMemory final : public transport::Transport, public transport::Connec
     InboxReader inbox_;
     Lending lending_;
     ShmPath* last_sender_ = nullptr;  ///< the path of the last packet from the inbox
-    uint64_t ask_again_at_ = 0;       ///< time (ns) of the next attempt to find the front packet's sender; 0: it is known
+    uint64_t retry_at_ = 0;           ///< time (ns) of the next attempt to find the front packet's sender; 0: it is known
 
     uint64_t taken_ = 0;  ///< bits of the ring slots of our region that are in use
     ShmPath* users_[kRingSlots] = {};

@@ -76,8 +76,8 @@ enum class WorkStatus : uint8_t {
 /// An event that poll() returns. `data` is aligned to 8.
 struct VerbsEvent {
     enum class VerbsEventKind : uint8_t {
-        datagram,  ///< received datagram: data, bytes, gid, source_queue (the sender's). Return the buffer by give_back()
-        frame,     ///< frame received on an RC queue: data, bytes, user (the queue's). Return the buffer by give_back()
+        datagram,  ///< received datagram: data, bytes, gid, source_queue (the sender's). Return the buffer by return_buffer()
+        frame,     ///< frame received on an RC queue: data, bytes, user (the queue's). Return the buffer by return_buffer()
         note,      ///< write with immediate received: `word`, user (the queue's)
         done,      ///< a write, read or atomic completed: `token`, status done or broken
         room,      ///< a send that was refused as busy may be retried; `user` is the queue's, null: datagram queue
@@ -94,7 +94,7 @@ struct VerbsEvent {
     uint32_t word = 0;
     uint32_t source_queue = 0;
     uint8_t gid[16] = {};
-    void* buffer = nullptr;  ///< buffer owned by the plugin, for give_back()
+    void* buffer = nullptr;  ///< buffer owned by the plugin, for return_buffer()
 };
 
 /// One end of a connection (RC queue pair). Created in the RESET state; connect() moves it to ready-to-receive and ready-to-send.
@@ -179,7 +179,7 @@ class Port {
     /// Returns at most `most` events. Makes few system calls, and none if nothing has happened.
     virtual int poll(VerbsEvent* events, int most) = 0;
     /// Returns an event's buffer to the receive stock. Buffers may be returned in any order, but soon, since they receive the next packets.
-    virtual void give_back(const VerbsEvent& event) = 0;
+    virtual void return_buffer(const VerbsEvent& event) = 0;
 
     /// Returns the descriptor that becomes readable after arm() when poll() would find something. Repeated calls of arm() have no further
     /// effect. arm() returns false if there is an event already.

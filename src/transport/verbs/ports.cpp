@@ -25,7 +25,7 @@ constexpr uint64_t kRefreshInterval = 1'000'000'000;
 /// Time (ns) after which a port is reopened because its device was reset: the port is up for the kernel, but has reported no `up` event.
 constexpr uint64_t kStuckAfter = 2'000'000'000;
 
-void tell(const PortFacts& facts, const char* what) {
+void report(const PortFacts& facts, const char* what) {
     if (config().verbose >= 1) std::fprintf(stderr, "starling: verbs: %s:%u: %s\n", facts.device, facts.port, what);
 }
 
@@ -84,11 +84,11 @@ void Ports::refresh(uint64_t now, bool thoroughly) {
         close(place);
         look = true;
     }
-    if (look) take_up();
+    if (look) open_new();
 }
 
 /// Opens all ports that are selected, usable and not open yet.
-void Ports::take_up() {
+void Ports::open_new() {
     std::vector<PortFacts> all(kMostListed);
     const DeviceOptions options = configured_options();
     const int count = std::min(plugin_.list(all.data(), kMostListed, &options), kMostListed);
@@ -134,7 +134,7 @@ bool Ports::open_port(PortSlot& place, const PortFacts& facts) {
     place.down_at = 0;
     watch(place);
     change(place, true);
-    tell(facts, "used");
+    report(facts, "used");
     return true;
 }
 
@@ -153,7 +153,7 @@ void Ports::change(PortSlot& place, bool usable) {
 }
 
 void Ports::note_unused(const PortFacts& facts, const char* why) {
-    tell(facts, why);
+    report(facts, why);
     const size_t used = std::strlen(why_not_);
     std::snprintf(why_not_ + used, sizeof why_not_ - used, "%s%s:%u: %s", used ? "; " : "", facts.device, facts.port, why);
 }
@@ -180,22 +180,22 @@ int Ports::poll() {
             events_count_ = places_[at_].port->poll(events_, kBatch);
             event_ = 0;
         }
-        for (; event_ < events_count_; ++event_) take(at_, events_[event_]);
+        for (; event_ < events_count_; ++event_) handle(at_, events_[event_]);
         events_count_ = 0;
     }
     at_ = 0;
-    return std::exchange(came_count_, 0);
+    return std::exchange(datagram_count_, 0);
 }
 
-void Ports::take(uint16_t index, const VerbsEvent& event) {
+void Ports::handle(uint16_t index, const VerbsEvent& event) {
     PortSlot& place = places_[index];
     switch (event.kind) {
         case VerbsEvent::VerbsEventKind::datagram:
-            came_[came_count_++] = {index, event};
+            datagrams_[datagram_count_++] = {index, event};
             brought_ = true;
             return;
         case VerbsEvent::VerbsEventKind::room:
-            if (event.user) return tell_listener(index, event);
+            if (event.user) return notify_listener(index, event);
             room_ = true;
             return;
         case VerbsEvent::VerbsEventKind::down:
@@ -203,21 +203,21 @@ void Ports::take(uint16_t index, const VerbsEvent& event) {
             ++starling::counters.verbs_events;
             // An `up` event counts even if the port was not known to be down: its address may have changed.
             change(place, event.kind == VerbsEvent::VerbsEventKind::up);
-            tell(place.port->facts(), place.usable ? "up" : "down");
-            return tell_listener(index, event);
+            report(place.port->facts(), place.usable ? "up" : "down");
+            return notify_listener(index, event);
         case VerbsEvent::VerbsEventKind::frame:
         case VerbsEvent::VerbsEventKind::note:
         case VerbsEvent::VerbsEventKind::done:
         case VerbsEvent::VerbsEventKind::broken:
             brought_ = true;
             // Drop events without a user: they belong to a queue that was closed.
-            if (event.user) tell_listener(index, event);
-            if (event.buffer) place.port->give_back(event);
+            if (event.user) notify_listener(index, event);
+            if (event.buffer) place.port->return_buffer(event);
             return;
     }
 }
 
-void Ports::tell_listener(uint16_t index, const VerbsEvent& event) {
+void Ports::notify_listener(uint16_t index, const VerbsEvent& event) {
     if (listener_) listener_->happened(index, *places_[index].port, event);
 }
 
@@ -226,7 +226,7 @@ void Ports::forget(const void* user) {
         if (events_[i].user == user) events_[i].user = nullptr;
 }
 
-bool Ports::take_room() {
+bool Ports::fetch_room() {
     const bool room = room_;
     room_ = false;
     return room;

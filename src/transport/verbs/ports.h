@@ -26,7 +26,7 @@ class QueueListener {
     ~QueueListener() = default;
 };
 
-/// A received datagram, valid until give_back().
+/// A received datagram, valid until return_buffer().
 struct Came {
     uint16_t place;
     VerbsEvent event;
@@ -66,18 +66,18 @@ class Ports {
 
     /// Adds the descriptors of all ports, also of later ones, to the epoll set, with `data` in their events.
     void watch(int epoll, uint64_t data);
-    /// Polls all ports. Returns how many datagrams came() holds; return each by give_back() before the next call. If the listener throws
+    /// Polls all ports. Returns how many datagrams datagram() holds; return each by return_buffer() before the next call. If the listener throws
     /// (std::bad_alloc), the next call continues with the same event.
     int poll();
-    const Came& came(int i) const { return came_[i]; }
-    void give_back(const Came& one) { places_[one.place].port->give_back(one.event); }
+    const Came& datagram(int i) const { return datagrams_[i]; }
+    void return_buffer(const Came& one) { places_[one.place].port->return_buffer(one.event); }
     /// Returns whether a datagram queue that was busy has room again, and resets this.
-    bool take_room();
+    bool fetch_room();
     /// Returns whether an event caused by a peer has arrived since the last call.
-    bool take_brought() { return std::exchange(brought_, false); }
+    bool fetch_peer_event() { return std::exchange(brought_, false); }
     /// Arms the descriptors for new events. Returns false if there is an event already.
     bool arm();
-    /// Opens and closes ports as devices appear and disappear; not between poll() and give_back(). `thoroughly`: even if the kernel's list
+    /// Opens and closes ports as devices appear and disappear; not between poll() and return_buffer(). `thoroughly`: even if the kernel's list
     /// of devices has not changed.
     void refresh(uint64_t now, bool thoroughly = false);
 
@@ -97,12 +97,12 @@ class Ports {
 
     Ports(const Plugin& plugin, bool kernels) : plugin_(plugin), kernels_(kernels) {}
     static int open(const Plugin& plugin, bool kernels, std::unique_ptr<Ports>& out);
-    void take_up();
+    void open_new();
     PortSlot* place_for(const PortFacts& facts);
     bool open_port(PortSlot& place, const PortFacts& facts);
     void close(PortSlot& place);
-    void take(uint16_t index, const VerbsEvent& event);
-    void tell_listener(uint16_t index, const VerbsEvent& event);
+    void handle(uint16_t index, const VerbsEvent& event);
+    void notify_listener(uint16_t index, const VerbsEvent& event);
     void change(PortSlot& place, bool usable);
     void note_unused(const PortFacts& facts, const char* why);
     void watch(PortSlot& place);
@@ -119,8 +119,8 @@ class Ports {
     uint64_t epoll_data_ = 0;
     uint64_t seen_ = 0;        ///< result of devices_seen() at the last refresh()
     uint64_t refresh_at_ = 0;  ///< earliest time (ns) of the next refresh()
-    Came came_[kMost * kBatch];
-    int came_count_ = 0;
+    Came datagrams_[kMost * kBatch];
+    int datagram_count_ = 0;
     uint16_t at_ = 0;            ///< index of the port being polled
     VerbsEvent events_[kBatch];  ///< events of the port being polled
     int event_ = 0, events_count_ = 0;

@@ -61,7 +61,7 @@ Look look_at(const job::SegmentView& job, uint32_t index) {
     look.waiting = page->waiting;
     look.last_waited = page->last_waited;
     look.since = page->since;
-    look.told = __atomic_load_n(&shm::SegmentRegion(job.region(index)).account().told, __ATOMIC_RELAXED);
+    look.told = __atomic_load_n(&shm::SegmentRegion(job.region(index)).account().written_at, __ATOMIC_RELAXED);
     return look;
 }
 
@@ -79,7 +79,7 @@ Doing doing_of(job::RankState state, const Look& before, const Look& after) {
         case job::RankState::initialized:
             break;
     }
-    if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::gone;
+    if (after.process.state == '\0' || after.process.state == 'Z' || after.process.state == 'X') return Doing::ended;
     if (std::strchr("Tt", after.process.state)) return Doing::stopped;
     if (state == job::RankState::started) return Doing::starting;
     if (after.waiting > 0) return Doing::waiting;
@@ -95,14 +95,14 @@ std::string read_account(const job::SegmentView& job, uint32_t index, uint64_t n
     const WaitReportPage& page = shm::SegmentRegion(job.region(index)).account();
     WaitReportPage account;
     if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0) return {};
-    if (copy_account(page, account)) rank.told = check(account, now);
-    rank.garbled = !rank.told;
-    return rank.told ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
+    if (copy_account(page, account)) rank.report = check(account, now);
+    rank.garbled = !rank.report;
+    return rank.report ? std::string(reinterpret_cast<const char*>(&account), sizeof account) : std::string();
 }
 
 RankReport report(const job::SegmentView& job, uint32_t index, const Look& before, const Look& after, std::string& account) {
     RankReport rank;
-    rank.who = {job.id(), job.rank(index)};
+    rank.process = {job.id(), job.rank(index)};
     rank.host = job.my_host();
     const job::RankCell& cell = job.cell(index);
     rank.pid = cell.pid.load(std::memory_order_relaxed);
@@ -150,8 +150,8 @@ std::vector<JobReport> look(const std::string& filter, int launcher, bool all_us
 void add_stacks(JobReport& job) {
     std::vector<std::pair<std::string, pid_t>> processes;
     for (const RankReport& rank : job.ranks)
-        if (rank.doing < Doing::gone)
-            processes.emplace_back(fmt::format("{} on {}", name_of(rank.who, job.id), rank.host), rank.pid);
+        if (rank.doing < Doing::ended)
+            processes.emplace_back(fmt::format("{} on {}", name_of(rank.process, job.id), rank.host), rank.pid);
     int ends[2];
     if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
     // print_stacks() writes to standard error, so a child runs it with a pipe there.

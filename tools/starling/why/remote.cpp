@@ -28,7 +28,7 @@ std::string from_hex(const std::string& text) {
 }
 
 Json json_of(const RankReport& rank, const std::string& account, uint64_t time) {
-    return {{"rank", rank.who.rank},           {"host", rank.host},       {"pid", rank.pid},
+    return {{"rank", rank.process.rank},       {"host", rank.host},       {"pid", rank.pid},
             {"doing", name(rank.doing)},       {"cores", rank.cores},     {"since_wait", rank.since_wait},
             {"since_start", rank.since_start}, {"garbled", rank.garbled}, {"time", time},
             {"account", to_hex(account)}};
@@ -42,7 +42,7 @@ Doing doing_of(const std::string& text) {
 
 RankReport rank_of(const Json& from, uint64_t job) {
     RankReport rank;
-    rank.who = {job, from.at("rank")};
+    rank.process = {job, from.at("rank")};
     rank.host = printable(from.at("host"));
     rank.pid = from.at("pid");
     rank.doing = doing_of(from.at("doing"));
@@ -55,9 +55,9 @@ RankReport rank_of(const Json& from, uint64_t job) {
     if (bytes.empty()) return rank;
     if (bytes.size() == sizeof account) {
         std::memcpy(&account, bytes.data(), sizeof account);
-        rank.told = check(account, from.at("time"));
+        rank.report = check(account, from.at("time"));
     }
-    rank.garbled = !rank.told;
+    rank.garbled = !rank.report;
     return rank;
 }
 
@@ -106,8 +106,8 @@ void merge(std::vector<JobReport>& jobs, std::vector<JobReport> more) {
             continue;
         }
         for (RankReport& rank : job.ranks) {
-            const bool seen =
-                std::any_of(known->ranks.begin(), known->ranks.end(), [&](const RankReport& r) { return r.who == rank.who; });
+            const bool seen = std::any_of(known->ranks.begin(), known->ranks.end(),
+                                          [&](const RankReport& r) { return r.process == rank.process; });
             if (!seen) known->ranks.push_back(std::move(rank));
         }
         known->stacks += job.stacks;

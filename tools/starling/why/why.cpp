@@ -22,7 +22,8 @@ using hang::RankReport;
 constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< wait for other hosts, ns
 
 void sort_ranks(JobReport& job) {
-    std::sort(job.ranks.begin(), job.ranks.end(), [](const RankReport& a, const RankReport& b) { return a.who < b.who; });
+    std::sort(job.ranks.begin(), job.ranks.end(),
+              [](const RankReport& a, const RankReport& b) { return a.process < b.process; });
 }
 
 void print_text(const JobReport& job, const std::vector<std::string>& found) {
@@ -41,7 +42,7 @@ void print_json(const std::vector<JobReport>& jobs) {
                              {"findings", hang::findings(job.ranks, job.id)},
                              {"ranks", nlohmann::json::array()}};
         for (const RankReport& rank : job.ranks) {
-            entry["ranks"].push_back({{"rank", rank.who.rank},
+            entry["ranks"].push_back({{"rank", rank.process.rank},
                                       {"host", rank.host},
                                       {"pid", rank.pid},
                                       {"state", name(rank.doing)},
@@ -55,8 +56,8 @@ void print_json(const std::vector<JobReport>& jobs) {
 /// Returns whether a process has shown no activity for this time.
 bool is_quiet(const RankReport& rank, double seconds) {
     if (rank.doing == hang::Doing::waiting) {
-        return rank.told && !rank.told->waits.empty() &&
-               std::all_of(rank.told->waits.begin(), rank.told->waits.end(),
+        return rank.report && !rank.report->waits.empty() &&
+               std::all_of(rank.report->waits.begin(), rank.report->waits.end(),
                            [&](const hang::ThreadWait& wait) { return wait.seconds >= seconds; });
     }
     if (rank.doing != hang::Doing::computing && rank.doing != hang::Doing::testing) return true;

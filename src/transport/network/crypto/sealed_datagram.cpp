@@ -17,7 +17,7 @@ DatagramHeader header_of(const std::byte* datagram) {
 }
 
 /// Writes the version, length and flags into the header's unencrypted part.
-void say(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
+void write_header(std::byte* datagram, uint8_t version, uint32_t bytes, uint8_t flags) {
     std::memcpy(datagram + offsetof(DatagramHeader, flags), &flags, sizeof flags);
     std::memcpy(datagram + offsetof(DatagramHeader, version), &version, sizeof version);
     std::memcpy(datagram + offsetof(DatagramHeader, bytes), &bytes, sizeof bytes);
@@ -71,7 +71,7 @@ ReadyKey DatagramLock::key_of(Suite suite, const PeerName& from, uint64_t salt) 
 
 void DatagramLock::seal(std::byte* datagram, uint32_t bytes) {
     const auto flags = static_cast<uint8_t>(header_of(datagram).flags | (cipher_.has_aes ? kOpensAes : 0));
-    say(datagram, kSealedVersion[static_cast<int>(suite_)], bytes + kSealBytes, flags);
+    write_header(datagram, kSealedVersion[static_cast<int>(suite_)], bytes + kSealBytes, flags);
     SealTrailer trailer{salt_, ++number_, {}};
     cipher_.seal(key_, trailer.number, {datagram, kClearHead}, {datagram + kClearHead, bytes - kClearHead}, trailer.tag);
     std::memcpy(datagram + bytes, &trailer, sizeof trailer);
@@ -85,14 +85,14 @@ DatagramLock::Opened DatagramLock::open(std::byte* datagram, uint32_t bytes, boo
     const Suite suite = shown.version == kSealedVersion[static_cast<int>(Suite::aes)] ? Suite::aes : Suite::chacha;
     is_new = trailer.salt != their_salt_;
     if (!is_new && window_.holds(trailer.number)) return Opened::stale;
-    if (trailer.salt == 0 || (suite == Suite::aes && !cipher_.has_aes)) return Opened::stranger;
+    if (trailer.salt == 0 || (suite == Suite::aes && !cipher_.has_aes)) return Opened::unauthenticated;
     ReadyKey fresh;
     const bool other_key = is_new || suite != their_suite_;
     if (other_key) fresh = key_of(suite, peer_, trailer.salt);
     if (!cipher_.open(other_key ? fresh : their_key_, trailer.number, {datagram, kClearHead},
                       {datagram + kClearHead, plain - kClearHead}, trailer.tag))
-        return Opened::stranger;
-    say(datagram, DatagramHeader::kVersion, plain, static_cast<uint8_t>(shown.flags & ~kOpensAes));
+        return Opened::unauthenticated;
+    write_header(datagram, DatagramHeader::kVersion, plain, static_cast<uint8_t>(shown.flags & ~kOpensAes));
     // A sender that restarts uses a later epoch than ever before. So datagrams sealed with an earlier salt are rejected, and can't make
     // this process forget which numbers it has received.
     const uint64_t epoch = header_of(datagram).epoch;

@@ -64,8 +64,8 @@ class DatagramLock {
 
     enum class Opened : uint8_t {
         yes,
-        stranger,  ///< the datagram was not sealed by a process of this pair, or was changed on the way
-        stale,     ///< the datagram is a duplicate, or from an earlier process with the peer's name
+        unauthenticated,  ///< the datagram was not sealed by a process of this pair, or was changed on the way
+        stale,            ///< the datagram is a duplicate, or from an earlier process with the peer's name
     };
     /// Opens a datagram of this length in place; afterwards it is unsealed and kSealBytes shorter. `is_new` is set if the sender has
     /// restarted: its known addresses may be outdated.

@@ -64,7 +64,7 @@ void Endpoint::EndpointState::seal(const EndpointPeer& member, const iovec* part
 bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;
     if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
-        ++totals.strangers;
+        ++totals.rejected;
         return false;
     }
     const PeerName from = sender_of(arrival.data);
@@ -78,8 +78,8 @@ bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     }
     DatagramLock& lock = fresh ? *fresh : *known->second;
     switch (lock.open(arrival.data, arrival.bytes, arrival.is_new)) {
-        case DatagramLock::Opened::stranger:
-            ++totals.strangers;
+        case DatagramLock::Opened::unauthenticated:
+            ++totals.rejected;
             return false;
         case DatagramLock::Opened::stale:
             ++totals.stale;

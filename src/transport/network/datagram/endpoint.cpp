@@ -78,7 +78,7 @@ int Endpoint::EndpointState::open_rails() {
 
 void Endpoint::EndpointState::watch_rails() {
     rails_open = true;
-    udp.tell_interfaces(rails.count() > 1);
+    udp.enable_interface_info(rails.count() > 1);
     epoll_event readable{};
     readable.events = EPOLLIN;
     readable.data.u64 = kRails;
@@ -262,8 +262,8 @@ bool Endpoint::EndpointState::mark_dirty(EndpointPeer& member) {
 
 void Endpoint::EndpointState::serve(EndpointPeer& member, uint64_t time) {
     if (batches > 0 && mark_dirty(member)) return;
-    if (verbs && member.told != verbs->version) [[unlikely]]
-        tell_ports(member, time);
+    if (verbs && member.known_version != verbs->version) [[unlikely]]
+        send_ports(member, time);
     member.transmit(time);
     watch(member);
 }
@@ -286,7 +286,7 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
     if (member.dead()) {
         member.revive(key, user);
         // The port list of the peer's previous incarnation is invalid.
-        member.told = 0;
+        member.known_version = 0;
         if (member.ports) {
             member.ports.reset();
             state_->find_paths(member);
@@ -349,9 +349,9 @@ uint32_t Endpoint::payload_limit(const Session& session) const { return session.
 
 bool Endpoint::poll(uint64_t now) { return state_->poll(now); }
 
-uint32_t Endpoint::what_came() { return state_->what_came(); }
+uint32_t Endpoint::ready_sockets() { return state_->ready_sockets(); }
 
-uint32_t Endpoint::EndpointState::what_came() {
+uint32_t Endpoint::EndpointState::ready_sockets() {
     epoll_event events[16];
     const int count = epoll_wait(epoll, events, std::size(events), 0);
     uint32_t came = 0;
@@ -392,8 +392,8 @@ void Endpoint::close(Session& session) {
     member.active_hook.unlink();
 }
 
-void Endpoint::ask(Session& session) {
-    session.ask(now_ns());
+void Endpoint::request_ports(Session& session) {
+    session.request_ack(now_ns());
     state_->watch(member_of(session));
 }
 
@@ -456,7 +456,7 @@ EndpointCounters Endpoint::EndpointState::sum() const {
     all.timeouts = inner.timeouts;
     all.duplicates = inner.duplicates;
     all.out_of_order = inner.out_of_order;
-    all.strangers += inner.malformed + udp.truncated_count();
+    all.rejected += inner.malformed + udp.truncated_count();
     all.stale += inner.stale;
     all.busy = udp.busy_count();
     return all;

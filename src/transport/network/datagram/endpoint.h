@@ -57,7 +57,7 @@ struct EndpointCounters {
     uint64_t timeouts = 0;      ///< expirations of the retransmission timer
     uint64_t duplicates = 0;    ///< received datagrams without new data
     uint64_t out_of_order = 0;  ///< datagrams received out of order
-    uint64_t strangers = 0;     ///< datagrams dropped: wrong key or target, malformed, another version, not authenticated
+    uint64_t rejected = 0;      ///< datagrams dropped: wrong key or target, malformed, another version, not authenticated
     uint64_t stale = 0;         ///< datagrams dropped: from or for an earlier incarnation, or a sealed duplicate
     uint64_t unknown = 0;       ///< datagrams dropped or held because link has no session with the sender
     uint64_t busy = 0;          ///< times that the kernel's send buffer was full
@@ -90,7 +90,7 @@ class Endpoint {
     /// Makes wait_fd() also signal arrivals at verbs ports. Call before each sleep. Returns false if something has arrived already.
     bool arm();
     /// Makes the next poll() check the UDP sockets too. Without this call, polls may skip them while verbs ports are in use.
-    void look_everywhere();
+    void poll_udp_next();
     /// Reports to the endpoint that a verbs port has received something that its queues do not report, such as data written by RDMA.
     void ports_brought();
 
@@ -98,7 +98,7 @@ class Endpoint {
     uint16_t port() const;
     const EndpointIdentity& identity() const;
     /// Returns an epoll descriptor that is readable when poll() would find something. Other code may add its sockets to it, with a bit of
-    /// what_came() as their data.
+    /// ready_sockets() as their data.
     int wait_fd() const;
 
     /// Returns the session with a peer, created if there is none; an existing one gets the new `user`. `key` is the key that datagrams to
@@ -133,10 +133,10 @@ class Endpoint {
     /// Receives, delivers, acknowledges, runs timers and sends. `now` is now_ns(). Returns whether a packet was delivered or room was made.
     bool poll(uint64_t now);
     /// Asks the kernel which sockets are readable, and returns their bits. The next poll() then reads each of those and no other.
-    uint32_t what_came();
-    /// Bits in what_came() of the group sockets and of the connections.
+    uint32_t ready_sockets();
+    /// Bits in ready_sockets() of the group sockets and of the connections.
     static constexpr uint32_t kGroups = 1u << 31, kWires = 1u << 30;
-    static constexpr uint32_t kOwn = kWires - 1;  ///< bits in what_came() of poll()'s own sockets
+    static constexpr uint32_t kOwn = kWires - 1;  ///< bits in ready_sockets() of poll()'s own sockets
     /// Returns when poll() must be called even if wait_fd() stays silent; ns, UINT64_MAX: never. The time may be in the past.
     uint64_t next_deadline() const;
     /// Sends all delayed acknowledgements. Call before a sleep without a deadline, before the process computes for long, and before it
@@ -158,7 +158,7 @@ class Endpoint {
     /// returns. Later datagrams of this incarnation of the peer are dropped.
     void close(Session& session);
     /// Asks the peer for a sign of life by a datagram. Session::answered_at() changes when an answer arrives.
-    void ask(Session& session);
+    void request_ports(Session& session);
     /// Frees all closed sessions with processes of this job. Later datagrams of these processes count as those of an unknown sender. Must
     /// not be called within poll() or a batch.
     void forget(job::JobId job);

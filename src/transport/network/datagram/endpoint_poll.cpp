@@ -30,14 +30,14 @@ bool Endpoint::EndpointState::poll(uint64_t time) {
     const Polling mark(*this);
     const uint64_t before = counters.packets_received;
     if (!held.empty()) [[unlikely]]
-        take_held(time);
+        deliver_held(time);
     const bool by_ports = verbs && poll_verbs(time);
     for (int round = 0; round < kRounds && !by_ports; ++round) {
         // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {
             ReceivedDatagram& arrival = udp.arrivals()[taken];
-            if (!take(arrival, time)) hold(arrival, time);
+            if (!handle(arrival, time)) hold(arrival, time);
             ++totals.datagrams_received;
             totals.bytes_received += arrival.bytes;
         }
@@ -82,23 +82,23 @@ void Endpoint::EndpointState::hold(const ReceivedDatagram& arrival, uint64_t tim
     held.push_back(std::move(one));
 }
 
-void Endpoint::EndpointState::take_held(uint64_t time) {
+void Endpoint::EndpointState::deliver_held(uint64_t time) {
     for (size_t i = 0; i < held.size();) {
-        if (!take(held[i].arrival, time) && time - held[i].since < kHoldTime)
+        if (!handle(held[i].arrival, time) && time - held[i].since < kHoldTime)
             ++i;
         else
             held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
     }
 }
 
-bool Endpoint::EndpointState::take(ReceivedDatagram& arrival, uint64_t time) {
+bool Endpoint::EndpointState::handle(ReceivedDatagram& arrival, uint64_t time) {
     bool kept = false;
     if (sealing && !arrival.opened && !unseal(arrival, kept)) [[unlikely]]
         return !kept;
     Datagram datagram;
     if (!decode(arrival.data, arrival.bytes, datagram) || datagram.header.key != identity.key ||
         datagram.header.target_rank != identity.rank) {
-        ++totals.strangers;
+        ++totals.rejected;
         return true;
     }
     EndpointPeer* const member = member_for(datagram);
@@ -132,7 +132,7 @@ EndpointPeer* Endpoint::EndpointState::member_for(const Datagram& datagram) {
 bool Endpoint::EndpointState::answer_all(uint64_t time) {
     for (size_t i = 0; i < touched.size(); ++i) {
         EndpointPeer& member = *touched[i];
-        room_made |= member.take_room_made();
+        room_made |= member.fetch_room_made();
         serve(member, time);
     }
     touched.clear();
@@ -165,7 +165,7 @@ void Endpoint::EndpointState::publish() {
     shown.timeouts = all.timeouts;
     shown.duplicates = all.duplicates;
     shown.out_of_order = all.out_of_order;
-    shown.strangers = all.strangers;
+    shown.strangers = all.rejected;
     shown.send_busy = all.busy;
     if (verbs) publish_verbs();
 }
@@ -174,7 +174,7 @@ void Endpoint::EndpointState::follow_rails(uint64_t time) {
     rails_at = time + kRailsInterval;
     ++span;
     if (!rails.refresh()) return;
-    udp.tell_interfaces(rails.count() > 1);
+    udp.enable_interface_info(rails.count() > 1);
     open_doors();
     for (auto& [name, member] : members) {
         if (member->dead()) continue;
@@ -191,13 +191,13 @@ bool Endpoint::receive_frame(Session& session, Carrier& carrier, const std::byte
     const EndpointIdentity& me = state_->identity;
     if (!decode(frame, bytes, datagram) || datagram.header.key != me.key || datagram.header.target_rank != me.rank ||
         datagram.header.job != session.peer.job || datagram.header.rank != session.peer.rank) {
-        ++state_->totals.strangers;
+        ++state_->totals.rejected;
         return false;
     }
     auto& member = static_cast<EndpointPeer&>(session);
     if (member.key() == 0 && datagram.introduction.key != 0) member.set_key(datagram.introduction.key);
     member.receive(datagram, -1, &carrier, now);
-    state_->room_made |= member.take_room_made();
+    state_->room_made |= member.fetch_room_made();
     if (!member.dead()) state_->serve(member, now);
     return true;
 }

@@ -31,7 +31,7 @@ struct EndpointPeer final : Session {
     DatagramLock* lock = nullptr;  ///< keys and replay window shared with the peer; null: datagrams are not sealed
 
     std::unique_ptr<PortAddresses> ports;  ///< the peer's port list; null: it has sent none
-    uint32_t told = 0;                     ///< version of our port list that was sent to the peer; 0: none
+    uint32_t known_version = 0;            ///< version of our port list that was sent to the peer; 0: none
     bool waits_for_port = false;           ///< whether the peer is listed in VerbsState::waiting
 };
 
@@ -67,7 +67,7 @@ struct VerbsState {
     std::vector<EndpointPeer*> waiting;  ///< peers for which a port was too busy to send
     bool sockets_last = true;            ///< whether the sockets, not the ports, received the last datagram
     uint64_t sockets_at = 0;             ///< time (ns) when the sockets last received something
-    uint64_t looked_at = 0;              ///< time (ns) when the kernel was last asked which sockets are readable
+    uint64_t polled_at = 0;              ///< time (ns) when the kernel was last asked which sockets are readable
     uint64_t sent = 0, received = 0, busy = 0;
 };
 
@@ -78,7 +78,7 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
         // Port lists are handled even while this process has no port, since one may appear later.
         if (header.kind == packet::PacketKind::ports) [[unlikely]]
-            return take_ports(static_cast<EndpointPeer&>(session), payload, header.bytes);
+            return handle_ports(static_cast<EndpointPeer&>(session), payload, header.bytes);
         upcalls.deliver(session.user, header, payload);
     }
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }
@@ -126,13 +126,13 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void send_by_verbs(EndpointPeer& member, const Route& route, uint32_t number, const iovec* parts, int count);
     /// Returns whether the sockets may be skipped in this poll.
     bool poll_verbs(uint64_t now);
-    bool take_what_came(uint64_t now);
+    bool receive_ready(uint64_t now);
     void sockets_brought(uint64_t now);
     void follow_ports(uint64_t now);
-    void wake_those_who_wait(uint64_t now);
+    void wake_waiting(uint64_t now);
     /// Sends our port list to the peer, unless the peer has it. Sends nothing if no data waits for the peer and it has no ports itself.
-    void tell_ports(EndpointPeer& member, uint64_t now);
-    void take_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes);
+    void send_ports(EndpointPeer& member, uint64_t now);
+    void handle_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes);
     /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
     int verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const;
     void publish_verbs();
@@ -140,12 +140,12 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     // Functions of endpoint_poll.cpp.
     struct Polling;
     bool poll(uint64_t now);
-    uint32_t what_came();
+    uint32_t ready_sockets();
     void forgive(uint64_t now);
     /// Handles a datagram. Returns false if there is no session for its sender (yet).
-    bool take(ReceivedDatagram& arrival, uint64_t now);
+    bool handle(ReceivedDatagram& arrival, uint64_t now);
     void hold(const ReceivedDatagram& arrival, uint64_t now);
-    void take_held(uint64_t now);
+    void deliver_held(uint64_t now);
     EndpointPeer* member_for(const Datagram& datagram);
     bool answer_all(uint64_t now);
     void run_timers(uint64_t now);

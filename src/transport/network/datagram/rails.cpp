@@ -100,12 +100,12 @@ bool Rails::read() {
     }
     if (probe >= 0) close(probe);
     freeifaddrs(list);
-    const bool changed = note_gone(now, count) | note_all(now, count);
+    const bool changed = note_lost(now, count) | note_all(now, count);
     version_ += changed;
     return changed;
 }
 
-bool Rails::note_gone(const Rail* now, uint16_t count) {
+bool Rails::note_lost(const Rail* now, uint16_t count) {
     bool changed = false;
     for (uint16_t i = 0; i < count_; ++i) {
         if (!rails_[i].usable || std::any_of(now, now + count, [&](const Rail& one) { return one.is(rails_[i]); })) continue;

@@ -57,7 +57,7 @@ class Rails {
 
   private:
     bool read();
-    bool note_gone(const Rail* now, uint16_t count);
+    bool note_lost(const Rail* now, uint16_t count);
     bool note_all(const Rail* now, uint16_t count);
     bool note(const Rail& seen);
 

@@ -38,7 +38,7 @@ void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& r
         case verbs::WorkStatus::too_long:
             return member.refused(number, SendResult::too_long, polling ? now : now_ns());
         case verbs::WorkStatus::broken:
-            return member.refused(number, SendResult::gone, polling ? now : now_ns());
+            return member.refused(number, SendResult::closed, polling ? now : now_ns());
         case verbs::WorkStatus::busy:
         case verbs::WorkStatus::no_memory:
             break;
@@ -56,14 +56,14 @@ void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& r
 
 bool Endpoint::EndpointState::poll_verbs(uint64_t time) {
     VerbsState& mine = *verbs;
-    for (int round = 0; round < kRounds && take_what_came(time); ++round) {}
+    for (int round = 0; round < kRounds && receive_ready(time); ++round) {}
     if (mine.ports->version() != mine.version) follow_ports(time);
-    if (mine.ports->take_room()) wake_those_who_wait(time);
-    if (mine.ports->take_brought()) mine.sockets_last = false;
+    if (mine.ports->fetch_room()) wake_waiting(time);
+    if (mine.ports->fetch_peer_event()) mine.sockets_last = false;
     if (udp.expects() || arrived != 0 || mine.sockets_last || time - mine.sockets_at < kSocketsBusy) return false;
-    if (time - mine.looked_at < kSocketsInterval) return true;
-    mine.looked_at = time;
-    (void)what_came();
+    if (time - mine.polled_at < kSocketsInterval) return true;
+    mine.polled_at = time;
+    (void)ready_sockets();
     return !udp.expects();
 }
 
@@ -72,22 +72,22 @@ void Endpoint::EndpointState::sockets_brought(uint64_t time) {
     verbs->sockets_at = time;
 }
 
-bool Endpoint::EndpointState::take_what_came(uint64_t time) {
+bool Endpoint::EndpointState::receive_ready(uint64_t time) {
     VerbsState& mine = *verbs;
     // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
     if (mine.came == 0) mine.came = mine.ports->poll();
     for (; mine.taken < mine.came; ++mine.taken) {
-        const verbs::Came& one = mine.ports->came(mine.taken);
+        const verbs::Came& one = mine.ports->datagram(mine.taken);
         if (!mine.taking) {
             mine.arrival = {one.event.data, one.event.bytes, one.event.source_queue, 0, one.place, true};
             mine.taking = true;
         }
         if (upcalls.to_group && upcalls.to_group(upcalls.context, one.event.data, one.event.bytes)) [[unlikely]]
             mine.to_group = true;
-        else if (!take(mine.arrival, time))
+        else if (!handle(mine.arrival, time))
             hold(mine.arrival, time);
         mine.taking = false;
-        mine.ports->give_back(one);
+        mine.ports->return_buffer(one);
     }
     mine.received += static_cast<uint64_t>(mine.came);
     const bool any = mine.came > 0;
@@ -105,7 +105,7 @@ void Endpoint::EndpointState::follow_ports(uint64_t time) {
     }
 }
 
-void Endpoint::EndpointState::wake_those_who_wait(uint64_t time) {
+void Endpoint::EndpointState::wake_waiting(uint64_t time) {
     std::vector<EndpointPeer*> woken;
     woken.swap(verbs->waiting);
     for (EndpointPeer* const member : woken) {
@@ -116,7 +116,7 @@ void Endpoint::EndpointState::wake_those_who_wait(uint64_t time) {
     }
 }
 
-void Endpoint::EndpointState::tell_ports(EndpointPeer& member, uint64_t time) {
+void Endpoint::EndpointState::send_ports(EndpointPeer& member, uint64_t time) {
     if (member.dead() || (member.idle() && !member.ports)) return;
     std::byte addresses[PortAddresses::kMostBytes];
     uint32_t bytes = 0;
@@ -126,7 +126,7 @@ void Endpoint::EndpointState::tell_ports(EndpointPeer& member, uint64_t time) {
         std::memcpy(addresses + bytes, &address, sizeof address);
         bytes += static_cast<uint32_t>(sizeof address);
     }
-    if (bytes > 0 || member.told != 0) {
+    if (bytes > 0 || member.known_version != 0) {
         packet::Header* const header = member.reserve(bytes);
         if (!header) return;  // no room: the list is sent before the next packet to that peer
         header->kind = packet::PacketKind::ports;
@@ -135,13 +135,13 @@ void Endpoint::EndpointState::tell_ports(EndpointPeer& member, uint64_t time) {
         std::memcpy(reinterpret_cast<std::byte*>(header + 1), addresses, bytes);
         member.commit(bytes, time);
     }
-    member.told = verbs->version;
+    member.known_version = verbs->version;
 }
 
-void Endpoint::EndpointState::take_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes) {
+void Endpoint::EndpointState::handle_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes) {
     PortAddresses told;
     if (!PortAddresses::decode(payload, bytes, told)) {
-        ++totals.strangers;
+        ++totals.rejected;
         return;
     }
     if (!member.ports) member.ports = std::make_unique<PortAddresses>();
@@ -204,8 +204,8 @@ int Endpoint::likely_verbs_place(const Session& session) const {
 
 bool Endpoint::arm() { return !state_->verbs || state_->verbs->ports->arm(); }
 
-void Endpoint::look_everywhere() {
-    if (state_->verbs) state_->verbs->looked_at = 0;
+void Endpoint::poll_udp_next() {
+    if (state_->verbs) state_->verbs->polled_at = 0;
 }
 
 void Endpoint::ports_brought() {

@@ -23,7 +23,7 @@ constexpr uint32_t kRunBytes = 65000;
 constexpr int kRunMost = 32;
 
 /// Requests large buffers for a socket: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
-void ask_for_buffers(int fd) {
+void set_buffer_sizes(int fd) {
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
@@ -33,13 +33,13 @@ void ask_for_buffers(int fd) {
 /// Sets the options that all sockets of the port share. SO_REUSEPORT is set only after the port was chosen, or the kernel could choose one
 /// that another process of this user shares.
 void prepare(int fd) {
-    ask_for_buffers(fd);
+    set_buffer_sizes(fd);
     const int discover = IP_PMTUDISC_DO, share = 1;
     (void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &share, sizeof share);
 }
 
-void say_interface(int fd, bool wanted) {
+void set_interface_info(int fd, bool wanted) {
     const int on = wanted;
     (void)setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
 }
@@ -58,7 +58,7 @@ SendResult meaning_of(int error) {
         case ENOMEM:
             return SendResult::busy;
         default:
-            return SendResult::gone;
+            return SendResult::closed;
     }
 }
 
@@ -128,8 +128,8 @@ int Udp::open(uint32_t address) {
     return MPI_SUCCESS;
 }
 
-void Udp::tell_interfaces(bool wanted) {
-    for (int i = 0; wanted != interfaces_ && i < open_count(); ++i) say_interface(open_socket(i).fd, wanted);
+void Udp::enable_interface_info(bool wanted) {
+    for (int i = 0; wanted != interfaces_ && i < open_count(); ++i) set_interface_info(open_socket(i).fd, wanted);
     interfaces_ = wanted;
 }
 
@@ -145,7 +145,7 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll,
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return false;
     prepare(fd);
-    if (interfaces_) say_interface(fd, true);
+    if (interfaces_) set_interface_info(fd, true);
     sockaddr_in mine{};
     mine.sin_family = AF_INET;
     mine.sin_port = htons(port_);
@@ -183,7 +183,7 @@ int Udp::point_lane(int lane, const Destination& where) {
         fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0) return -1;
         prepare(fd);
-        if (interfaces_) say_interface(fd, true);
+        if (interfaces_) set_interface_info(fd, true);
     }
     if ((!is_new || bind(fd, reinterpret_cast<const sockaddr*>(&mine), sizeof mine) == 0) &&
         ::connect(fd, reinterpret_cast<const sockaddr*>(&where.to), sizeof where.to) == 0) {

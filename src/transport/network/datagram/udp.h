@@ -73,7 +73,7 @@ class Udp {
     uint16_t port() const { return port_; }
 
     /// Sets whether arrivals report their interface and destinations may name one, which is useful with several interfaces.
-    void tell_interfaces(bool wanted);
+    void enable_interface_info(bool wanted);
 
     /// Connects lane `lane` (< kLanes) with a destination, opening the lane's socket if necessary. Datagrams that arrive on a lane are read
     /// from any sender, so a lane may change to another peer. Returns the lane's descriptor, -1 if it cannot be connected.

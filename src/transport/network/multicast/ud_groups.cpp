@@ -83,7 +83,7 @@ verbs::WorkStatus GroupSockets::send_by_port(const GroupMember& member, verbs::P
     return status;
 }
 
-bool GroupSockets::take_from_port(const std::byte* data, size_t bytes) {
+bool GroupSockets::handle_from_port(const std::byte* data, size_t bytes) {
     uint64_t key = 0;
     if (bytes <= sizeof key) return false;
     std::memcpy(&key, data, sizeof key);
@@ -91,7 +91,7 @@ bool GroupSockets::take_from_port(const std::byte* data, size_t bytes) {
     std::byte datagram[kDatagram];
     if (bytes > sizeof datagram) return false;
     std::memcpy(datagram, data, bytes);
-    take(datagram, bytes);
+    handle(datagram, bytes);
     return true;
 }
 

@@ -311,13 +311,13 @@ bool GroupSockets::receive(int fd) {
             if (length > 0) piece = static_cast<size_t>(length);
         }
         size_t at = 0;
-        do take(in_->data[i] + at, std::min(piece, bytes - at));
+        do handle(in_->data[i] + at, std::min(piece, bytes - at));
         while (piece > 0 && (at += piece) < bytes);
     }
     return count > 0;
 }
 
-void GroupSockets::take(std::byte* data, size_t bytes) {
+void GroupSockets::handle(std::byte* data, size_t bytes) {
     uint64_t key = 0;
     if (bytes >= sizeof key) std::memcpy(&key, data, sizeof key);
     const auto found = members_.find(key);

@@ -75,7 +75,7 @@ class GroupSockets {
     /// Receives datagrams and passes them to the members. Returns whether there were any.
     bool poll(uint64_t now);
     /// Handles a datagram that a port has received. Returns false if it is not for a group of this process.
-    bool take_from_port(const std::byte* data, size_t bytes);
+    bool handle_from_port(const std::byte* data, size_t bytes);
     /// Ends the memberships of a port that is about to be closed.
     void closing(uint16_t place);
 
@@ -122,7 +122,7 @@ class GroupSockets {
     uint32_t ready_ports(const GroupMember& member) const;
     verbs::PortMembership* port_for(const GroupMember& member) const;
     verbs::WorkStatus send_by_port(const GroupMember& member, verbs::PortMembership& port, const iovec* parts, int count);
-    void take(std::byte* data, size_t bytes);
+    void handle(std::byte* data, size_t bytes);
     GroupEncryption& seal_for(const transport::GroupName& name);
 
     const int epoll_;

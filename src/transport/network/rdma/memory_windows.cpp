@@ -72,7 +72,7 @@ void RcPort::deregister(RegisteredMemory& loan, bool at_once) {
     delete &loan;
 }
 
-std::byte* RcPort::take_slot() {
+std::byte* RcPort::acquire_slot() {
     if (!slots_) {
         void* const pages = mmap(nullptr, kSlot * kSlots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED) return nullptr;

@@ -57,8 +57,8 @@ class RcPort {
 
     /// Returns a registered buffer for a short transfer; null if all are in use.
     static constexpr uint32_t kSlot = 4096;
-    std::byte* take_slot();
-    void give_slot(std::byte* slot) { free_slots_.push_back(slot); }
+    std::byte* acquire_slot();
+    void release_slot(std::byte* slot) { free_slots_.push_back(slot); }
     uint32_t slot_key() const { return slots_registration_->memory.local; }
 
   private:

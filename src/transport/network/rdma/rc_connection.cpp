@@ -54,7 +54,7 @@ Rc::~Rc() {
                 while (OutStream* stream = streams->pop_front()) stream->connection = nullptr;
             release(*connection);
         }
-    while (RcArrival* const one = lost_.front()) cancel_rdma_target(*one->told, false);
+    while (RcArrival* const one = lost_.front()) cancel_rdma_target(*one->target, false);
 }
 
 // Returns whether the offer is for RC: the high bit of the version distinguishes RC from TCP, also in later versions.
@@ -120,7 +120,7 @@ int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) 
         std::byte accept[sizeof offer];
         uint32_t bytes = 0;
         (void)describe(connection, packet::PacketKind::accept, accept, bytes);
-        tell_(connection, packet::PacketKind::accept, accept, bytes);
+        notify_(connection, packet::PacketKind::accept, accept, bytes);
         return MPI_SUCCESS;
     }
     // An accept for an earlier queue of this side is late; ignore it, since another accept answers the current queue.
@@ -130,29 +130,29 @@ int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) 
     } else if (!connection.crossed_ || !(theirs.queue == connection.theirs_.queue)) {
         return MPI_SUCCESS;
     }
-    greet(connection);
+    send_hello(connection);
     return MPI_SUCCESS;
 }
 
-void Rc::greet(RcConnection& connection) {
+void Rc::send_hello(RcConnection& connection) {
     if (connection.greets_ || !connection.queue_) return;
     connection.greets_ = true;
-    connection.owes_hello_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
+    connection.hello_pending_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
 }
 
 void Rc::on_hello(RcConnection& connection) {
     if (connection.state_ != Connection::CarrierState::dialling) return;
-    greet(connection);
+    send_hello(connection);
     connection.state_ = Connection::CarrierState::open;
     ++counters_.opened;
     seek_ring(connection);
     upcalls_.opened(connection);
 }
 
-void Rc::tell_gone(RcConnection& connection) {
+void Rc::report_closed(RcConnection& connection) {
     if (!connection.queue_ || connection.theirs_.queue == 0) return;
     const QueuePair pair{connection.queue_->address().queue, connection.theirs_.queue};
-    tell_(connection, packet::PacketKind::wire_gone, &pair, sizeof pair);
+    notify_(connection, packet::PacketKind::wire_lost, &pair, sizeof pair);
 }
 
 void Rc::release(RcConnection& connection) {
@@ -162,7 +162,7 @@ void Rc::release(RcConnection& connection) {
     lose_arrivals(connection);
     drop_ring_in(connection);
     if (connection.ring_out_) old_rings_.push_back(std::move(connection.ring_out_));
-    connection.room_wanted_ = connection.owes_finish_ = connection.owes_hello_ = connection.owes_left_ = false;
+    connection.room_wanted_ = connection.finish_pending_ = connection.hello_pending_ = connection.left_pending_ = false;
     connection.frames_in_ = connection.frames_out_ = kCounterStart;
 }
 
@@ -178,7 +178,7 @@ void Rc::broke(RcConnection& connection, const std::string& why) {
     }
     if (!connection.queue_) return;
     const bool was_open = connection.state_ == Connection::CarrierState::open;
-    tell_gone(connection);
+    report_closed(connection);
     release(connection);
     connection.state_ = Connection::CarrierState::idle;
     ++(was_open ? counters_.broken : counters_.failed);
@@ -196,17 +196,17 @@ void Rc::drop(Connection& one) {
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
     // A lingering queue would still receive RDMA writes.
-    if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.heard_finish_) {
-        tell_gone(connection);
-        connection.owes_finish_ = connection.finish_sent_ = false;
+    if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.finish_received_) {
+        report_closed(connection);
+        connection.finish_pending_ = connection.finish_sent_ = false;
     }
     lose_arrivals(connection);
-    auto& next = connection.owes_finish_ ? leaving_ : forgotten_;
-    if (!connection.owes_finish_ && connection.finish_sent_ && connection.queue_) {
+    auto& next = connection.finish_pending_ ? leaving_ : forgotten_;
+    if (!connection.finish_pending_ && connection.finish_sent_ && connection.queue_) {
         connection.queue_->close(true);
         connection.queue_ = nullptr;
     }
-    if (!connection.owes_finish_) release(connection);
+    if (!connection.finish_pending_) release(connection);
     next.push_back(std::move(*place));
     connections_.erase(place);
 }
@@ -215,7 +215,7 @@ void Rc::lose_remote_queue(Connection& one, const QueuePair& pair) {
     RcConnection& connection = of(one);
     if (!connection.queue_ || connection.theirs_.queue != pair.of_sender) return;
     if (connection.queue_->address().queue != pair.of_receiver) return;
-    connection.theirs_.queue = 0;  // so that no wire_gone is sent back
+    connection.theirs_.queue = 0;  // so that no wire_lost is sent back
     broke(connection, "the peer's queue is in error, or its port is down");
 }
 
@@ -236,8 +236,8 @@ void Rc::lose_port(verbs::Port& port, bool closed) {
 bool Rc::poll() {
     forgotten_.clear();
     old_rings_.clear();
-    bool any = tell_ended();
-    any |= tell_lost();
+    bool any = report_ended();
+    any |= report_lost();
     if (to_pump_.empty()) return any;
     const std::vector<RcConnection*> due = std::move(to_pump_);
     to_pump_.clear();

@@ -7,7 +7,7 @@
 // queue. And a queue that delivers nothing is detected before data is sent on it. If both sides request at once, each connects its queue to
 // the one in the other's `open` and sends `accept`. It sends hello once it has received the other's accept.
 //
-// A device does not notify the peer when a queue is closed or in error; a packet `wire_gone` on the base path does so.
+// A device does not notify the peer when a queue is closed or in error; a packet `wire_lost` on the base path does so.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct RcOffer {
 static_assert(sizeof(RcOffer) == 32);
 inline constexpr uint8_t kRcVersion = 0x82;  ///< differs from all TCP versions; 0x81 had rings with shorter slots
 
-/// Payload of a packet `wire_gone`: a queue of the sender, and the receiver's queue that was connected to it.
+/// Payload of a packet `wire_lost`: a queue of the sender, and the receiver's queue that was connected to it.
 struct QueuePair {
     uint32_t of_sender = 0, of_receiver = 0;
 };
@@ -52,7 +52,7 @@ struct RcFrame {
     static constexpr uint16_t kMagic = 0x6352;
     enum class RcFrameKind : uint8_t {
         hello = 1,  ///< first frame on a queue; shows that the queue works
-        piece,      ///< fragment of a stream: an RcPiece, then the bytes
+        fragment,   ///< fragment of a stream: an RcPiece, then the bytes
         finish,     ///< last frame on a queue
         written,    ///< an RDMA target was written; `bytes` is the target's word
         ring,  ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
@@ -77,7 +77,7 @@ class RcConnection;
 
 /// A posted RDMA target: memory that the peer writes once, over one connection.
 struct RcArrival {
-    transport::RdmaTarget* told = nullptr;
+    transport::RdmaTarget* target = nullptr;
     /// Connection of the writer; null: it is closed, and poll() reports the target as lost.
     RcConnection* connection = nullptr;
     RegisteredMemory* loan = nullptr;
@@ -97,9 +97,9 @@ struct RcOperation {
     uint64_t address = 0;  ///< address of the peer's memory
     uint64_t bytes = 0, issued = 0;
     uint64_t operand = 0, compare = 0;
-    uint32_t under_way = 0;   ///< number of parts in flight
-    bool tells = false;       ///< whether it is a write to an RDMA target: the peer is notified with `word`
-    bool owes_frame = false;  ///< whether the separate frame that notifies the peer is still to be sent
+    uint32_t under_way = 0;      ///< number of parts in flight
+    bool tells = false;          ///< whether it is a write to an RDMA target: the peer is notified with `word`
+    bool frame_pending = false;  ///< whether the separate frame that notifies the peer is still to be sent
     uint32_t word = 0;
     uint32_t generation = kCounterStart;
     uint32_t index = 0;
@@ -110,7 +110,7 @@ struct RcOperation {
     ListHook hook;              ///< membership in its connection's list of operations
 
     uint64_t token() const { return uint64_t{generation} << 32 | index; }
-    bool all_issued() const { return issued == bytes && !owes_frame; }
+    bool all_issued() const { return issued == bytes && !frame_pending; }
 };
 
 class RcConnection final : public Connection {
@@ -141,13 +141,13 @@ class RcConnection final : public Connection {
     verbs::QueueAddress theirs_;
     uint8_t their_place_ = 0;
     const uint32_t frame_limit_;
-    bool crossed_ = false;      ///< whether both sides have sent `open`
-    bool greets_ = false;       ///< whether the hello is due or was sent
-    bool owes_hello_ = false;   ///< whether the hello is still to be sent: the queue had no room
-    bool owes_finish_ = false;  ///< whether the finish frame is still to be sent, after finish()
+    bool crossed_ = false;         ///< whether both sides have sent `open`
+    bool greets_ = false;          ///< whether the hello is due or was sent
+    bool hello_pending_ = false;   ///< whether the hello is still to be sent: the queue had no room
+    bool finish_pending_ = false;  ///< whether the finish frame is still to be sent, after finish()
     bool finish_sent_ = false;
-    bool heard_finish_ = false;
-    bool owes_left_ = false;                      ///< whether the frame ring_left is still to be sent
+    bool finish_received_ = false;
+    bool left_pending_ = false;                   ///< whether the frame ring_left is still to be sent
     uint32_t frames_out_ = kCounterStart;         ///< number of frames given to the queue
     uint32_t frames_in_ = kCounterStart;          ///< number of frames received by the queue
     uint64_t short_frames_ = 0;                   ///< number of recent frames short enough for a ring
@@ -168,7 +168,7 @@ struct RcCounters {
     uint64_t opened = 0, failed = 0, broken = 0;
     uint64_t frames_sent = 0, frames_received = 0, malformed = 0;
     uint64_t frames_by_ring = 0;  ///< frames sent through rings; included in frames_sent
-    uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
+    uint64_t fragments_sent = 0, fragment_bytes_sent = 0, fragments_received = 0, fragment_bytes_received = 0;
 };
 
 /// All RC connections of one process. Its functions accept only connections that add() has returned.
@@ -176,7 +176,7 @@ class Rc final : public Connections {
   public:
     /// The callback that sends a small packet to the peer on the base path.
     using Tell = void (*)(Connection& connection, packet::PacketKind kind, const void* payload, uint32_t bytes);
-    Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), tell_(tell) {}
+    Rc(const ConnectionUpcalls& upcalls, Tell tell) : upcalls_(upcalls), notify_(tell) {}
     ~Rc() override;
 
     static bool is_offer(const std::byte* offer);
@@ -191,7 +191,7 @@ class Rc final : public Connections {
     void add_stream(Connection& connection, OutStream& stream) override;
     void remove_stream(OutStream& stream, bool confirmed = false) override;
 
-    /// Handles a packet `wire_gone`: the peer's queue is in error or closed.
+    /// Handles a packet `wire_lost`: the peer's queue is in error or closed.
     void lose_remote_queue(Connection& connection, const QueuePair& pair);
 
     /// Handles an event of a port. The event's `user` is the queue's RcConnection.
@@ -235,7 +235,7 @@ class Rc final : public Connections {
     /// Returns whether poll() has something to do.
     bool due() const { return !to_pump_.empty() || !forgotten_.empty() || ended_ || !lost_.empty() || !old_rings_.empty(); }
 
-    StreamTotals pieces_sent() const override { return {counters_.pieces_sent, counters_.piece_bytes_sent}; }
+    StreamTotals fragments_sent() const override { return {counters_.fragments_sent, counters_.fragment_bytes_sent}; }
     const RcCounters& counters() const { return counters_; }
 
   private:
@@ -245,33 +245,33 @@ class Rc final : public Connections {
     // Functions of rc_connection.cpp.
     int make_queue(RcConnection& connection);
     int connect(RcConnection& connection, const verbs::QueueAddress& theirs, uint8_t place);
-    void greet(RcConnection& connection);
+    void send_hello(RcConnection& connection);
     void on_hello(RcConnection& connection);
     void broke(RcConnection& connection, const std::string& why);
     void release(RcConnection& connection);
-    void tell_gone(RcConnection& connection);
+    void report_closed(RcConnection& connection);
 
     // Functions of rc_data_path.cpp.
     verbs::WorkStatus send_frame(RcConnection& connection, RcFrame::RcFrameKind kind, uint32_t word = 0);
     static verbs::WorkStatus post(RcConnection& connection, const iovec* parts, int count);
-    void say_finish(RcConnection& connection);
+    void send_finish(RcConnection& connection);
     SendResult send(RcConnection& connection, const iovec* parts, int count);
     void on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void refuse(RcConnection& connection);
     void on_note(RcConnection& connection, uint32_t word);
-    bool take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
-    bool take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    bool handle_frame(RcConnection& connection, const std::byte* data, uint32_t bytes);
+    bool handle_fragment(RcConnection& connection, const std::byte* data, uint32_t bytes);
     void on_room(RcConnection& connection);
-    bool give_room(RcConnection& connection);
+    bool grant_room(RcConnection& connection);
     void pump(RcConnection& connection);
-    bool send_piece(RcConnection& connection, OutStream& stream);
+    bool send_fragment(RcConnection& connection, OutStream& stream);
     void strand(RcConnection& connection);
 
     // Functions of rdma_operations.cpp.
     RcOperation* begin(RcConnection& connection, RcOperation::RcOperationKind kind, const transport::RemoteKey& region,
                        uint64_t offset, uint64_t bytes, transport::Completion& done);
-    RcOperation& take_operation(RcConnection& connection, RcOperation::RcOperationKind kind);
-    void give_operation(RcOperation& operation);
+    RcOperation& acquire_operation(RcConnection& connection, RcOperation::RcOperationKind kind);
+    void release_operation(RcOperation& operation);
     bool place_data(RcOperation& operation, void* memory);
     int set_out(RcOperation* operation, void* memory);
     bool issue(RcOperation& operation);
@@ -279,7 +279,7 @@ class Rc final : public Connections {
     void on_done(const verbs::VerbsEvent& event);
     void end(RcOperation& operation);
     void end_all(RcConnection& connection);
-    bool tell_ended();
+    bool report_ended();
 
     // Functions of rdma_ring.cpp.
     bool grant_ring(RcConnection& connection, RcRingOffer& offer);
@@ -289,21 +289,21 @@ class Rc final : public Connections {
     void on_ring_left(RcConnection& connection);
     bool send_by_ring(RcConnection& connection, const iovec* parts, int count);
     bool settle_ring(RcConnection& connection);
-    bool take_ring(RcConnection& connection);
+    bool adopt_ring(RcConnection& connection);
     void earn_ring(RcConnection& connection);
     bool may_have_ring(const RcConnection& connection) const;
-    bool may_give_ring(const RcConnection& connection) const;
+    bool may_grant_ring(const RcConnection& connection) const;
     void seek_ring(RcConnection& connection);
-    void ask_back(RcConnection& connection);
+    void request_ring_back(RcConnection& connection);
     void pass_on_place();
 
     // Functions of rdma_write_target.cpp.
     bool on_word(RcConnection& connection, uint32_t word);
     void lose_arrivals(RcConnection& connection);
-    bool tell_lost();
+    bool report_lost();
 
     ConnectionUpcalls upcalls_;
-    Tell tell_;
+    Tell notify_;
     std::vector<std::unique_ptr<RcPort>> ports_;
     std::vector<std::unique_ptr<RcPort>> gone_;  ///< closed ports; connections that they broke may still refer to them
     std::vector<std::unique_ptr<RcOperation>> operations_;

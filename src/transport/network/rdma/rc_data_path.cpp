@@ -17,7 +17,7 @@ SendResult RcConnection::send(const iovec* parts, int count) { return static_cas
 
 SendResult Rc::send(RcConnection& connection, const iovec* parts, int count) {
     if (connection.state_ != Connection::CarrierState::open || connection.finished_ || !connection.queue_)
-        return SendResult::gone;
+        return SendResult::closed;
     const bool by_ring = send_by_ring(connection, parts, count);
     switch (by_ring ? verbs::WorkStatus::done : post(connection, parts, count)) {
         case verbs::WorkStatus::done:
@@ -28,7 +28,7 @@ SendResult Rc::send(RcConnection& connection, const iovec* parts, int count) {
             connection.room_wanted_ = true;
             return SendResult::busy;
         default:
-            return SendResult::gone;  // a `broken` event follows
+            return SendResult::closed;  // a `broken` event follows
     }
 }
 
@@ -57,18 +57,18 @@ void Rc::finish(Connection& one) {
     if (connection.state_ != Connection::CarrierState::open || connection.finished_) return;
     connection.finished_ = true;
     strand(connection);
-    say_finish(connection);
+    send_finish(connection);
 }
 
 /// Sends the finish frame once all transfers have ended. The peer may release its memory when it receives the frame, so no transfer may
 /// still access it. The device must also have stopped reading this side's ring mirror.
-void Rc::say_finish(RcConnection& connection) {
+void Rc::send_finish(RcConnection& connection) {
     try {
-        connection.owes_finish_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
+        connection.finish_pending_ = !connection.issuing_.empty() || !connection.issued_.empty() || !settle_ring(connection);
     } catch (const std::bad_alloc&) { return broke(connection, "out of memory"); }
-    if (connection.owes_finish_) return;
+    if (connection.finish_pending_) return;
     const verbs::WorkStatus status = send_frame(connection, RcFrame::RcFrameKind::finish);
-    connection.owes_finish_ = status == verbs::WorkStatus::busy;
+    connection.finish_pending_ = status == verbs::WorkStatus::busy;
     connection.finish_sent_ = status == verbs::WorkStatus::done;
 }
 
@@ -95,11 +95,11 @@ void Rc::happened(const verbs::VerbsEvent& event) {
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     // Frames that the peer wrote into the ring earlier precede this frame.
-    (void)take_ring(connection);
+    (void)adopt_ring(connection);
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     ++connection.frames_in_;
     try {
-        if (!take_frame(connection, data, bytes)) return refuse(connection);
+        if (!handle_frame(connection, data, bytes)) return refuse(connection);
         if (bytes <= RcRing::kMost && connection.state_ == Connection::CarrierState::open) earn_ring(connection);
     } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
 }
@@ -107,7 +107,7 @@ void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t byte
 void Rc::on_note(RcConnection& connection, uint32_t word) {
     if (!connection.queue_ || connection.state_ != Connection::CarrierState::open) return;
     if (word == RcRing::kWord)
-        (void)take_ring(connection);
+        (void)adopt_ring(connection);
     else if (!on_word(connection, word))
         refuse(connection);
 }
@@ -118,7 +118,7 @@ void Rc::refuse(RcConnection& connection) {
 }
 
 /// Handles a frame in its order. Returns false if the frame is malformed.
-bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+bool Rc::handle_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     RcFrame frame;
     if (bytes < sizeof frame) return false;
     std::memcpy(&frame, data, sizeof frame);
@@ -134,8 +134,8 @@ bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t by
             on_hello(connection);
             return bytes == sizeof frame || connection.state_ != Connection::CarrierState::open ||
                    on_ring_offer(connection, data, bytes);
-        case RcFrame::RcFrameKind::piece:
-            return open && take_piece(connection, data, bytes);
+        case RcFrame::RcFrameKind::fragment:
+            return open && handle_fragment(connection, data, bytes);
         case RcFrame::RcFrameKind::written:
             return open && on_word(connection, frame.bytes);
         case RcFrame::RcFrameKind::ring:
@@ -148,53 +148,53 @@ bool Rc::take_frame(RcConnection& connection, const std::byte* data, uint32_t by
             on_ring_left(connection);
             return open;
         case RcFrame::RcFrameKind::finish:
-            connection.heard_finish_ = true;
+            connection.finish_received_ = true;
             if (open) upcalls_.ended(connection);
             return open;
     }
     return false;
 }
 
-bool Rc::take_piece(RcConnection& connection, const std::byte* data, uint32_t bytes) {
+bool Rc::handle_fragment(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     RcPiece head;
     if (bytes < sizeof head) return false;
     std::memcpy(&head, data, sizeof head);
     if (head.frame.bytes != bytes - sizeof head) return false;
-    const StreamFragment piece{head.serial, head.generation, head.offset, head.frame.bytes};
-    if (std::byte* const into = upcalls_.target(connection, piece, 0, piece.bytes))
-        std::memcpy(into, data + sizeof head, piece.bytes);
+    const StreamFragment fragment{head.serial, head.generation, head.offset, head.frame.bytes};
+    if (std::byte* const into = upcalls_.target(connection, fragment, 0, fragment.bytes))
+        std::memcpy(into, data + sizeof head, fragment.bytes);
     else
-        upcalls_.unpack(connection, piece, 0, data + sizeof head, piece.bytes);
-    ++counters_.pieces_received;
-    counters_.piece_bytes_received += piece.bytes;
-    upcalls_.piece(connection, piece);
+        upcalls_.unpack(connection, fragment, 0, data + sizeof head, fragment.bytes);
+    ++counters_.fragments_received;
+    counters_.fragment_bytes_received += fragment.bytes;
+    upcalls_.fragment(connection, fragment);
     return true;
 }
 
 void Rc::on_room(RcConnection& connection) {
     if (!connection.queue_) return;
-    if (connection.owes_hello_)
-        connection.owes_hello_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
-    if (connection.owes_hello_) return;
-    if (connection.owes_left_)
-        connection.owes_left_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
-    if (connection.owes_left_) return;
-    if (connection.owes_finish_) {
+    if (connection.hello_pending_)
+        connection.hello_pending_ = send_frame(connection, RcFrame::RcFrameKind::hello) == verbs::WorkStatus::busy;
+    if (connection.hello_pending_) return;
+    if (connection.left_pending_)
+        connection.left_pending_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
+    if (connection.left_pending_) return;
+    if (connection.finish_pending_) {
         issue_all(connection);
-        say_finish(connection);
-        if (connection.owes_finish_ || !connection.queue_ || connection.state_ != Connection::CarrierState::dropped) return;
+        send_finish(connection);
+        if (connection.finish_pending_ || !connection.queue_ || connection.state_ != Connection::CarrierState::dropped) return;
         connection.queue_->close(true);
         connection.queue_ = nullptr;
         return broke(connection, "");  // the connection has ended
     }
     if (connection.state_ != Connection::CarrierState::open) return;
-    give_room(connection);
+    grant_room(connection);
     issue_all(connection);
     pump(connection);
 }
 
 /// Lets the session send its frames before all else. Returns false if there is no more room.
-bool Rc::give_room(RcConnection& connection) {
+bool Rc::grant_room(RcConnection& connection) {
     if (!connection.room_wanted_) return true;
     connection.room_wanted_ = false;
     upcalls_.room(connection);
@@ -204,7 +204,7 @@ bool Rc::give_room(RcConnection& connection) {
 void Rc::pump(RcConnection& connection) {
     uint64_t budget = kPumpBytes;
     while (connection.state_ == Connection::CarrierState::open && !connection.finished_) {
-        if (!give_room(connection)) return;
+        if (!grant_room(connection)) return;
         OutStream* const stream = connection.working_.front();
         if (!stream) return;
         if (budget < connection.frame_limit_) {
@@ -212,13 +212,13 @@ void Rc::pump(RcConnection& connection) {
             connection.to_pump_ = true;
             return;
         }
-        if (!send_piece(connection, *stream)) return;
+        if (!send_fragment(connection, *stream)) return;
         budget -= connection.frame_limit_;
     }
 }
 
 /// Sends the next fragment of a stream. Returns false if there is no room; a `room` event follows.
-bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
+bool Rc::send_fragment(RcConnection& connection, OutStream& stream) {
     const OutStream::StreamSource& source = stream.source();
     const StreamRange range = stream.peek(connection.frame_limit_ - sizeof(RcPiece));
     const std::byte* data = source.memory + range.begin;
@@ -231,16 +231,16 @@ bool Rc::send_piece(RcConnection& connection, OutStream& stream) {
         data = packed_.get();
     }
     RcPiece head;
-    head.frame.kind = RcFrame::RcFrameKind::piece;
+    head.frame.kind = RcFrame::RcFrameKind::fragment;
     head.frame.bytes = static_cast<uint32_t>(range.bytes());
     head.serial = source.serial;
     head.generation = source.generation;
     head.offset = range.begin;
     const iovec parts[] = {{&head, sizeof head}, {const_cast<std::byte*>(data), range.bytes()}};
     if (post(connection, parts, 2) != verbs::WorkStatus::done) return false;
-    (void)stream.take(kPath, range.bytes());
-    ++counters_.pieces_sent;
-    counters_.piece_bytes_sent += range.bytes();
+    (void)stream.extract(kPath, range.bytes());
+    ++counters_.fragments_sent;
+    counters_.fragment_bytes_sent += range.bytes();
     if (stream.has_work()) return true;
     StreamList::remove(&stream);
     connection.waiting_.push_back(&stream);

@@ -46,7 +46,7 @@ RcOperation* Rc::begin(RcConnection& connection, RcOperation::RcOperationKind ki
         fail(MPI_ERR_OTHER, "no RDMA connection to the owner of the memory region is open");
         return nullptr;
     }
-    RcOperation& one = take_operation(connection, kind);
+    RcOperation& one = acquire_operation(connection, kind);
     one.completion = &done;
     one.remote = RcPort::key_of(region);
     one.address = region.word[0] + offset;
@@ -56,7 +56,7 @@ RcOperation* Rc::begin(RcConnection& connection, RcOperation::RcOperationKind ki
     return &one;
 }
 
-RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::RcOperationKind kind) {
+RcOperation& Rc::acquire_operation(RcConnection& connection, RcOperation::RcOperationKind kind) {
     if (free_operations_.empty()) {
         operations_.push_back(std::make_unique<RcOperation>());
         operations_.back()->index = static_cast<uint32_t>(operations_.size() - 1);
@@ -73,7 +73,7 @@ RcOperation& Rc::take_operation(RcConnection& connection, RcOperation::RcOperati
     return one;
 }
 
-void Rc::give_operation(RcOperation& operation) {
+void Rc::release_operation(RcOperation& operation) {
     operation.connection = nullptr;
     free_operations_.push_back(&operation);
 }
@@ -85,7 +85,7 @@ bool Rc::place_data(RcOperation& operation, void* memory) {
     operation.memory = static_cast<std::byte*>(memory);
     if (writes && operation.bytes <= port.port().facts().inline_bytes) return true;
     if (operation.bytes <= RcPort::kSlot) {
-        if (std::byte* const slot = port.take_slot()) {
+        if (std::byte* const slot = port.acquire_slot()) {
             if (writes)
                 std::memcpy(slot, memory, operation.bytes);
             else
@@ -106,7 +106,7 @@ bool Rc::place_data(RcOperation& operation, void* memory) {
 
 int Rc::set_out(RcOperation* operation, void* memory) {
     if (!operation) return MPI_ERR_OTHER;
-    if (!place_data(*operation, memory)) return give_operation(*operation), MPI_ERR_OTHER;
+    if (!place_data(*operation, memory)) return release_operation(*operation), MPI_ERR_OTHER;
     RcConnection& connection = *operation->connection;
     connection.issuing_.push_back(operation);
     if (operation->bytes == 0) return end(*operation), MPI_SUCCESS;
@@ -130,7 +130,7 @@ int Rc::write_expected(RcConnection& to, const transport::RemoteKey& region, con
     RcOperation* const one = begin(to, RcOperation::RcOperationKind::write, region, 0, bytes, done);
     if (one) {
         one->tells = true;
-        one->owes_frame = told == transport::WriteNotice::separate_send;
+        one->frame_pending = told == transport::WriteNotice::separate_send;
         one->word = word;
     }
     return set_out(one, const_cast<void*>(from));
@@ -157,7 +157,7 @@ bool Rc::issue(RcOperation& operation) {
     RcConnection& connection = *operation.connection;
     if (operation.issued == operation.bytes) {
         if (send_frame(connection, RcFrame::RcFrameKind::written, operation.word) != verbs::WorkStatus::done) return false;
-        operation.owes_frame = false;
+        operation.frame_pending = false;
         return true;
     }
     if (operation.under_way >= kMostUnderWay) return false;
@@ -169,7 +169,7 @@ bool Rc::issue(RcOperation& operation) {
     what.address = operation.address + operation.issued;
     what.remote = operation.remote;
     const bool last = operation.issued + what.bytes == operation.bytes;
-    what.more = last && operation.owes_frame;
+    what.more = last && operation.frame_pending;
     verbs::Queue& queue = *connection.queue_;
     verbs::WorkStatus status = verbs::WorkStatus::broken;
     switch (operation.kind) {
@@ -177,8 +177,8 @@ bool Rc::issue(RcOperation& operation) {
             status = queue.read(what);
             break;
         case RcOperation::RcOperationKind::write:
-            status = last && operation.tells && !operation.owes_frame ? queue.write_with_note(what, operation.word)
-                                                                      : queue.write(what);
+            status = last && operation.tells && !operation.frame_pending ? queue.write_with_note(what, operation.word)
+                                                                         : queue.write(what);
             break;
         case RcOperation::RcOperationKind::add:
             status = queue.fetch_add(what, operation.operand);
@@ -215,21 +215,21 @@ void Rc::on_done(const verbs::VerbsEvent& event) {
     one.failed |= event.status != verbs::WorkStatus::done;
     if (one.failed) {
         one.issued = one.bytes;
-        one.owes_frame = false;
+        one.frame_pending = false;
     }
     if (one.under_way == 0 && one.all_issued()) end(one);
     issue_all(connection);
-    if (connection.owes_finish_) on_room(connection);
+    if (connection.finish_pending_) on_room(connection);
 }
 
 /// Ends an operation after the device's last access to its memory, and queues its completion.
 void Rc::end(RcOperation& operation) {
     RcPort& port = operation.connection->memory();
     if (operation.copy_to && !operation.failed) std::memcpy(operation.copy_to, operation.slot, operation.bytes);
-    if (operation.slot) port.give_slot(operation.slot);
+    if (operation.slot) port.release_slot(operation.slot);
     if (operation.registration) port.registrations().done(*operation.registration);
     RcConnection::RcOperationList::remove(&operation);
-    give_operation(operation);
+    release_operation(operation);
     if (!operation.completion) return;
     transport::Completion& done = *operation.completion;
     done.error = operation.failed ? MPI_ERR_OTHER : MPI_SUCCESS;
@@ -248,7 +248,7 @@ void Rc::end_all(RcConnection& connection) {
 }
 
 /// Reports queued completions; a callback may begin other operations.
-bool Rc::tell_ended() {
+bool Rc::report_ended() {
     bool any = false;
     while (transport::Completion* const first = ended_) {
         ended_ = first->next;

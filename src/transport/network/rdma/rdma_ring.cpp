@@ -119,7 +119,7 @@ bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t
 /// Handles the owner's request to stop using its ring, or refuses an offer. The reply follows all writes into the ring.
 bool Rc::on_ring_back(RcConnection& connection) {
     if (connection.ring_out_) connection.ring_out_->left = true;
-    connection.owes_left_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
+    connection.left_pending_ = send_frame(connection, RcFrame::RcFrameKind::ring_left) == verbs::WorkStatus::busy;
     return true;
 }
 
@@ -136,10 +136,10 @@ void Rc::on_ring_left(RcConnection& connection) {
 bool Rc::settle_ring(RcConnection& connection) {
     RcRing* const ring = connection.ring_out_.get();
     if (!ring || !ring->lent) return true;
-    RcOperation& mark = take_operation(connection, RcOperation::RcOperationKind::write);
+    RcOperation& mark = acquire_operation(connection, RcOperation::RcOperationKind::write);
     verbs::Queue::Transfer what;
     what.token = mark.token();
-    if (connection.queue_->write(what) != verbs::WorkStatus::done) return give_operation(mark), false;
+    if (connection.queue_->write(what) != verbs::WorkStatus::done) return release_operation(mark), false;
     ++mark.under_way;
     connection.issued_.push_back(&mark);
     return ring->lent = false;
@@ -147,7 +147,7 @@ bool Rc::settle_ring(RcConnection& connection) {
 
 bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
     RcRing* const ring = connection.ring_out_.get();
-    if (!ring || ring->left || connection.owes_left_) return false;
+    if (!ring || ring->left || connection.left_pending_) return false;
     RcRing* const back = connection.ring_in_.get();
     const uint32_t taken = back ? back->taken() : 0;
     uint64_t bytes = 0;
@@ -156,7 +156,7 @@ bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
     if (ring->send(*connection.queue_, inline_bytes, parts, count, bytes, connection.frames_out_, taken) !=
         verbs::WorkStatus::done)
         return false;
-    if (back) back->told = taken;
+    if (back) back->reported = taken;
     ++counters_.frames_by_ring;
     starling::counters.messages_rc_ring += 1;
     starling::counters.bytes_rc_ring += bytes;
@@ -164,7 +164,7 @@ bool Rc::send_by_ring(RcConnection& connection, const iovec* parts, int count) {
 }
 
 /// Takes the frames in the connection's ring that are next in order. Returns whether there were any.
-bool Rc::take_ring(RcConnection& connection) {
+bool Rc::adopt_ring(RcConnection& connection) {
     bool any = false;
     for (uint32_t i = 0; connection.ring_in_ && i < RcRing::kSlots; ++i, any = true) {
         RcRing* const ring = connection.ring_in_.get();
@@ -176,14 +176,14 @@ bool Rc::take_ring(RcConnection& connection) {
         try {
             const bool sane = frame.end->bytes <= RcRing::kMost &&
                               (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(consumed));
-            if (!sane || !take_frame(connection, frame.data, frame.end->bytes)) refuse(connection);
+            if (!sane || !handle_frame(connection, frame.data, frame.end->bytes)) refuse(connection);
         } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }
         if (connection.ring_in_.get() == ring) ring->pop();
     }
     RcRing* const ring = connection.ring_in_.get();
-    if (ring && connection.queue_ && ring->taken() - ring->told >= RcRing::kSlots / 2 &&
+    if (ring && connection.queue_ && ring->taken() - ring->reported >= RcRing::kSlots / 2 &&
         send_frame(connection, RcFrame::RcFrameKind::consumed, ring->taken()) == verbs::WorkStatus::done)
-        ring->told = ring->taken();
+        ring->reported = ring->taken();
     return any;
 }
 
@@ -191,7 +191,7 @@ bool Rc::poll_rings() {
     if (rings_ == 0) return false;
     bool any = false;
     for (size_t i = 0; i < connections_.size(); ++i)
-        if (connections_[i]->ring_in_) any |= take_ring(*connections_[i]);
+        if (connections_[i]->ring_in_) any |= adopt_ring(*connections_[i]);
     return any;
 }
 
@@ -199,11 +199,11 @@ bool Rc::may_have_ring(const RcConnection& one) const {
     return one.state_ == Connection::CarrierState::open && !one.ring_in_ && !one.finished_ && !one.no_ring_;
 }
 
-bool Rc::may_give_ring(const RcConnection& one) const {
+bool Rc::may_grant_ring(const RcConnection& one) const {
     return one.state_ == Connection::CarrierState::open && one.ring_in_ && !one.ring_in_->leaving && !one.finished_;
 }
 
-void Rc::ask_back(RcConnection& connection) {
+void Rc::request_ring_back(RcConnection& connection) {
     connection.ring_in_->leaving = send_frame(connection, RcFrame::RcFrameKind::ring_back) == verbs::WorkStatus::done;
     if (connection.ring_in_->leaving) ++starling::counters.verbs_rings_moved;
 }
@@ -222,7 +222,7 @@ void Rc::earn_ring(RcConnection& connection) {
     for (auto& one : connections_)
         if (one->ring_in_ && one->foreseen_ <= connection.foreseen_ && (!least || one->short_frames_ < least->short_frames_))
             least = one.get();
-    if (least && may_give_ring(*least) && 2 * least->short_frames_ < connection.short_frames_) ask_back(*least);
+    if (least && may_grant_ring(*least) && 2 * least->short_frames_ < connection.short_frames_) request_ring_back(*least);
     for (auto& one : connections_) one->short_frames_ /= 2;
 }
 
@@ -240,8 +240,8 @@ void Rc::seek_ring(RcConnection& connection) {
     RcConnection* least = nullptr;
     const auto worth = [](const RcConnection& one) { return std::pair(one.foreseen_, one.short_frames_); };
     for (auto& one : connections_)
-        if (may_give_ring(*one) && (!least || worth(*one) < worth(*least))) least = one.get();
-    if (least && least->foreseen_ < connection.foreseen_) ask_back(*least);
+        if (may_grant_ring(*one) && (!least || worth(*one) < worth(*least))) least = one.get();
+    if (least && least->foreseen_ < connection.foreseen_) request_ring_back(*least);
 }
 
 /// Grants another connection a ring after one was returned. The connection with the most expected traffic gets it; without a plan, the next

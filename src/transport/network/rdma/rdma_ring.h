@@ -62,8 +62,8 @@ class RcRing {
     RingFrame front() const;
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
-    uint32_t told = kCounterStart;  ///< value of taken() that was last reported to the writer
-    bool leaving = false;           ///< whether the owner has asked the writer to stop using the ring
+    uint32_t reported = kCounterStart;  ///< value of taken() that was last reported to the writer
+    bool leaving = false;               ///< whether the owner has asked the writer to stop using the ring
 
     // Functions for the writer.
     void point(const RcRingOffer& offer);

@@ -13,7 +13,7 @@ bool Rc::post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint
     one->loan = from.memory().register_memory(memory, bytes, false, region);
     if (!one->loan) return false;
     RcPort::bind(region, from.queue_->address().queue);
-    one->told = &arrival;
+    one->target = &arrival;
     one->connection = &from;
     one->word = word;
     from.expected_.push_back(one.get());
@@ -37,7 +37,7 @@ bool Rc::on_word(RcConnection& connection, uint32_t word) {
     RcArrival* one = connection.expected_.front();
     while (one && one->word != word) one = connection.expected_.next(one);
     if (!one) return false;
-    transport::RdmaTarget& arrival = *one->told;
+    transport::RdmaTarget& arrival = *one->target;
     cancel_rdma_target(arrival, false);
     arrival.then(arrival, true);
     return true;
@@ -52,10 +52,10 @@ void Rc::lose_arrivals(RcConnection& connection) {
 }
 
 /// Reports lost targets; a callback may cancel others.
-bool Rc::tell_lost() {
+bool Rc::report_lost() {
     bool any = false;
     for (; RcArrival* const one = lost_.front(); any = true) {
-        transport::RdmaTarget& arrival = *one->told;
+        transport::RdmaTarget& arrival = *one->target;
         cancel_rdma_target(arrival, false);
         arrival.then(arrival, false);
     }

@@ -11,7 +11,7 @@ namespace starling::network {
 enum class SendResult : uint8_t {
     done,      ///< the carrier has taken the whole frame
     busy,      ///< nothing was taken, the carrier is full; Endpoint::writable follows when there is room
-    gone,      ///< nothing was taken, and the carrier has closed
+    closed,    ///< nothing was taken, and the carrier has closed
     too_long,  ///< nothing was taken: the datagram is longer than the path allows (UDP only)
 };
 

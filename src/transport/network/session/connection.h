@@ -59,16 +59,16 @@ class Connection : public Carrier {
     /// Returns whether we have announced that we will send nothing more.
     bool finished() const { return finished_; }
     /// Returns whether the connection has stalled and not recovered since.
-    bool doubted() const { return doubted_; }
+    bool paused() const { return paused_; }
     /// Returns whether the connection takes streams.
-    bool serves() const { return state_ == CarrierState::open && !finished_ && !doubted_; }
+    bool serves() const { return state_ == CarrierState::open && !finished_ && !paused_; }
 
   protected:
     friend struct TcpEngine;
     friend class Rc;
     CarrierState state_ = CarrierState::idle;
     bool finished_ = false;
-    bool doubted_ = false;
+    bool paused_ = false;
 };
 
 /// The events of a connection. Those from opened to broken are for the code that opened it, frame to rerouted for its session, target to
@@ -94,14 +94,14 @@ struct ConnectionUpcalls {
 
     /// Returns where bytes [done, done + bytes) of this fragment belong: memory for all of them, or nullptr to pass them to unpack().
     /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
-    std::byte* (*target)(Connection&, const StreamFragment& piece, uint64_t done, uint64_t bytes) = nullptr;
-    void (*unpack)(Connection&, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
+    std::byte* (*target)(Connection&, const StreamFragment& fragment, uint64_t done, uint64_t bytes) = nullptr;
+    void (*unpack)(Connection&, const StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
     /// All bytes of the fragment are in place. It may be a duplicate: count with Coverage.
-    void (*piece)(Connection&, const StreamFragment& piece) = nullptr;
-    /// Data that was sent seems not to arrive: the session must ask the peer for a sign of life another way (Session::ask).
-    void (*ask)(Connection&) = nullptr;
+    void (*fragment)(Connection&, const StreamFragment& fragment) = nullptr;
+    /// Data that was sent seems not to arrive: the session must ask the peer for a sign of life another way (Session::request_ack).
+    void (*request_ack)(Connection&) = nullptr;
     /// The connection stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
-    void (*doubted)(Connection&) = nullptr;
+    void (*paused)(Connection&) = nullptr;
     /// The doubt has ended: all data given to the connection has arrived, and some time has passed.
     void (*trusted)(Connection&) = nullptr;
 
@@ -116,7 +116,7 @@ void strand(StreamList& working, StreamList& waiting, bool lost, const Connectio
 
 /// Totals of the stream data sent so far.
 struct StreamTotals {
-    uint64_t pieces = 0, bytes = 0;
+    uint64_t fragments = 0, bytes = 0;
 };
 
 /// All connections of one kind.
@@ -147,7 +147,7 @@ class Connections {
     /// Closes the sockets to an address of the peer (network byte order), because the peer has announced that this interface is down.
     virtual void lose_remote(Connection& connection, uint32_t address) { (void)connection, (void)address; }
     /// Returns the stream data sent, which the session's packet counters do not include.
-    virtual StreamTotals pieces_sent() const = 0;
+    virtual StreamTotals fragments_sent() const = 0;
 };
 
 }  // namespace starling::network

@@ -105,7 +105,7 @@ struct SessionPath {
     uint64_t next_order = 1;     ///< number of the next datagram on this path
     uint64_t best_order = 0;     ///< highest number that is known to have arrived
     uint64_t last_sent = 0;      ///< time (ns) when the last datagram that requires an answer was sent
-    uint64_t since_ask = 0;      ///< number of bytes sent since an acknowledgement was requested
+    uint64_t since_request = 0;  ///< number of bytes sent since an acknowledgement was requested
     uint64_t unanswered_at = 0;  ///< time (ns) of the first of the consecutive timeouts
     /// Whether the path was unanswered for so long that no new data is sent, only the timer's retransmissions and probes.
     bool quiet = false;

@@ -47,7 +47,7 @@ Reassembly::ReassemblyResult Reassembly::accept(uint64_t offset, const std::byte
     if (count == 0 || offset + count <= expected_)
         return early_ && early_->offset <= expected_ ? drain(sink) : ReassemblyResult::duplicate;
     if (offset + count > expected_ + window_) return ReassemblyResult::beyond;
-    if (offset > expected_) return keep(offset, bytes, count);
+    if (offset > expected_) return store(offset, bytes, count);
     const auto known = static_cast<uint32_t>(expected_ - offset);
     const ReassemblyResult result = consume(bytes + known, count - known, sink);
     return result == ReassemblyResult::in_order && early_ ? drain(sink) : result;
@@ -153,7 +153,7 @@ Reassembly::ReassemblyResult Reassembly::extract_packets(const std::byte* bytes,
 
 // Stores the bytes that are not stored yet. The overhead of each block is counted, so that a stream cut into tiny parts takes no more
 // memory than another.
-Reassembly::ReassemblyResult Reassembly::keep(uint64_t offset, const std::byte* bytes, uint32_t count) {
+Reassembly::ReassemblyResult Reassembly::store(uint64_t offset, const std::byte* bytes, uint32_t count) {
     ReassemblyResult result = ReassemblyResult::duplicate;
     OutOfOrderBytes** link = &early_;
     while (count > 0) {
@@ -169,10 +169,10 @@ Reassembly::ReassemblyResult Reassembly::keep(uint64_t offset, const std::byte* 
         if (*link) n = static_cast<uint32_t>(std::min<uint64_t>(n, (*link)->offset - offset));
         const uint32_t cost = n + static_cast<uint32_t>(sizeof(OutOfOrderBytes));
         if (early_bytes_ + cost > 2 * window_) return ReassemblyResult::beyond;
-        auto* const piece = static_cast<OutOfOrderBytes*>(::operator new(sizeof(OutOfOrderBytes) + n));
-        *piece = {*link, offset, n, 0};
-        std::memcpy(piece->data(), bytes, n);
-        *link = piece;
+        auto* const fragment = static_cast<OutOfOrderBytes*>(::operator new(sizeof(OutOfOrderBytes) + n));
+        *fragment = {*link, offset, n, 0};
+        std::memcpy(fragment->data(), bytes, n);
+        *link = fragment;
         early_bytes_ += cost;
         result = ReassemblyResult::early;
     }
@@ -183,27 +183,27 @@ int Reassembly::ranges(AckRange* out, int most, bool& more) const {
     int count = 0;
     more = false;
     uint64_t end = 0;
-    for (const OutOfOrderBytes* piece = early_; piece; piece = piece->next) {
+    for (const OutOfOrderBytes* fragment = early_; fragment; fragment = fragment->next) {
         // Skip a block that is in order and about to be delivered; the cumulative acknowledgement will cover it.
-        if (piece->offset <= expected_) continue;
-        if (count > 0 && piece->offset == end) {
-            out[count - 1].length += piece->count;
+        if (fragment->offset <= expected_) continue;
+        if (count > 0 && fragment->offset == end) {
+            out[count - 1].length += fragment->count;
         } else {
             if (count == most) {
                 more = true;
                 break;
             }
-            out[count++] = {static_cast<uint32_t>(piece->offset - expected_), piece->count};
+            out[count++] = {static_cast<uint32_t>(fragment->offset - expected_), fragment->count};
         }
-        end = piece->end();
+        end = fragment->end();
     }
     return count;
 }
 
 void Reassembly::clear() {
-    while (OutOfOrderBytes* piece = early_) {
-        early_ = piece->next;
-        ::operator delete(piece);
+    while (OutOfOrderBytes* fragment = early_) {
+        early_ = fragment->next;
+        ::operator delete(fragment);
     }
     early_bytes_ = 0;
     partial_.reset();

@@ -59,7 +59,7 @@ class Reassembly {
     /// Appends bytes to the incomplete packet; returns how many it took.
     uint32_t complete_partial(const std::byte* bytes, uint32_t count);
     bool deliver_partial(PacketSink& sink);
-    ReassemblyResult keep(uint64_t offset, const std::byte* bytes, uint32_t count);
+    ReassemblyResult store(uint64_t offset, const std::byte* bytes, uint32_t count);
     ReassemblyResult extract_packets(const std::byte* bytes, uint32_t count, PacketSink& sink);
 
     const uint32_t window_;

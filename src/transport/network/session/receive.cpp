@@ -24,26 +24,26 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         return false;
     }
     const DatagramHeader& header = datagram.header;
-    heard_at_ = now;
+    last_received_at_ = now;
     if (!carrier) last_path_ = static_cast<int8_t>(path);
-    bool hears_us = false;
+    bool peer_receives = false;
     if (header.target_epoch == epoch_) {
-        heard_us_ = true;
-        hears_us = take_acks(datagram, now);
+        acknowledged_ = true;
+        peer_receives = handle_acks(datagram, now);
     }
     if (header.number != 0) {
         note_echo(header.number, datagram.stream_bytes == 0, now);
         ++owed_.count;
         want_ack(header.flags & datagram_flag::kAckNow || owed_.count >= kOwedMost ? now : now + (1 + header.hold) * kAckDelay);
     }
-    if (hears_us)
-        deaf_since_ = 0;
-    else if (waiting() && deaf_since_ == 0)
-        deaf_since_ = now;
+    if (peer_receives)
+        undelivered_since_ = 0;
+    else if (waiting() && undelivered_since_ == 0)
+        undelivered_since_ = now;
     if (datagram.stream_bytes == 0) return true;
-    const bool taken = take_stream(datagram, carrier, now);
+    const bool taken = handle_stream(datagram, carrier, now);
     // An acknowledgement sent from within a delivery covers what was delivered until then, not the packets behind it.
-    if (owed_.ack_at == 0 && in_.expected() > owed_.told)
+    if (owed_.ack_at == 0 && in_.expected() > owed_.confirmed)
         want_ack(now + (carrier && carrier->by_device() ? kDeviceAckDelay : (1 + header.hold) * kAckDelay));
     return taken;
 }
@@ -60,7 +60,7 @@ void Session::note_echo(uint32_t number, bool probe, uint64_t now) {
     echo_at_ = now;
 }
 
-bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
+bool Session::handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (carrier) {
         owed_.bytes += datagram.stream_bytes;
@@ -72,7 +72,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
     switch (in_.accept(header.offset, datagram.stream, datagram.stream_bytes, *this)) {
         case Reassembly::ReassemblyResult::in_order:
             if (in_.has_holes()) want_ack(now);
-            if (!waiting()) deaf_since_ = 0;
+            if (!waiting()) undelivered_since_ = 0;
             return true;
         case Reassembly::ReassemblyResult::early:
             ++outside_.counters.out_of_order;
@@ -83,7 +83,7 @@ bool Session::take_stream(const Datagram& datagram, Carrier* carrier, uint64_t n
             owed_.twice = true;
             want_ack(now);
             // A duplicate shows that some or all of our acknowledgements do not arrive.
-            if (deaf_since_ == 0) deaf_since_ = now;
+            if (undelivered_since_ == 0) undelivered_since_ = now;
             return true;
         case Reassembly::ReassemblyResult::beyond:
             want_ack(now);
@@ -127,7 +127,7 @@ bool Session::release_to(uint64_t offset) {
     return true;
 }
 
-bool Session::take_acks(const Datagram& datagram, uint64_t now) {
+bool Session::handle_acks(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.ack > next_) {
         ++outside_.counters.malformed;
@@ -151,12 +151,12 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
     limit_ = std::max(limit_, header.ack + uint64_t{header.window} * kWindowUnit);
     // Stream offset up to which this acknowledgement lists all ranges. A datagram beyond it may have arrived although its range was left
     // out.
-    told_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
-                    ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
-                    : UINT64_MAX;
+    reported_end_ = header.flags & datagram_flag::kMoreRanges && header.ranges > 0
+                        ? header.ack + datagram.ranges[header.ranges - 1].start + datagram.ranges[header.ranges - 1].length
+                        : UINT64_MAX;
     if (news) mark_arrived(repeats_ > 0 || !sacked_.empty());
     if (advanced) carried_since_ = now;
-    const bool echoed = take_echo(header, now);
+    const bool echoed = handle_echo(header, now);
     if (!flight_.empty()) find_losses(now);
     flight_.trim();
     for (SessionPath& path : paths_)
@@ -165,7 +165,7 @@ bool Session::take_acks(const Datagram& datagram, uint64_t now) {
         room_refused_ = false;
         room_made_ = true;
     }
-    if (buffer_.kept() == 0) waiting_since_ = 0;
+    if (buffer_.stored() == 0) waiting_since_ = 0;
     return news || echoed;
 }
 
@@ -210,11 +210,11 @@ void Session::arrived(Flown& flown) {
 }
 
 // Measures the round trip by the echoed number. It identifies a datagram's path and send time, whatever path the acknowledgement took.
-bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
+bool Session::handle_echo(const DatagramHeader& header, uint64_t now) {
     if (header.echo == 0) return false;
     answered_at_ = now;
     if (carrier_question_ != 0 && static_cast<int32_t>(header.echo - carrier_question_) >= 0) question_carriers(now);
-    if (take_probe_answer(header, now)) return true;
+    if (handle_probe_answer(header, now)) return true;
     Flown* const flown = flight_.find(header.echo);
     if (!flown || flown->sent_at == 0 || flown->via >= kFirstCarrier) return false;
     SessionPath& path = paths_[flown->via];
@@ -229,7 +229,7 @@ bool Session::take_echo(const DatagramHeader& header, uint64_t now) {
     return true;
 }
 
-bool Session::take_probe_answer(const DatagramHeader& header, uint64_t now) {
+bool Session::handle_probe_answer(const DatagramHeader& header, uint64_t now) {
     for (SessionPath& path : paths_) {
         if (path.probe_sent_at == 0 || path.probe != header.echo) continue;
         answered(path, path.probe_sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
@@ -262,7 +262,7 @@ void Session::find_losses(uint64_t now) {
             if (one_path) break;
             continue;
         }
-        if (flown.end() > told_end_) continue;
+        if (flown.end() > reported_end_) continue;
         const uint64_t time = std::max(path.round_trip.smoothed(), path.round_trip.latest());
         const uint64_t late_at = flown.sent_at + time + time / 4 + kMillisecond / 4;
         if (path.best_order - flown.order >= kReorder || late_at <= now) {

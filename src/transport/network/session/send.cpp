@@ -50,7 +50,7 @@ bool Session::carriers_serve() const {
 // Beside a device's connection a datagram is not faster.
 int Session::pick_path_beside(const SequenceRange& range) const {
     const bool repeat = range.start < next_;
-    if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.kept() > kBesideAll))) return -1;
+    if (range.length() > kBesideMost || (!repeat && (carried_ > 0 || buffer_.stored() > kBesideAll))) return -1;
     if (const int carrier = pick_carrier(); carrier >= 0 && carriers_[carrier].carrier->by_device()) return -1;
     return first_path([](const SessionPath& path) {
         return path.usable() && path.has_room() && path.backoff < kBesideTimeouts && path.proven();
@@ -141,7 +141,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     header.ranges = 0;
     header.hold = number != 0 || stream_bytes > 0 ? allow_hold(now) : 0;
     head.bytes = sizeof header;
-    if (!heard_us_) [[unlikely]] {
+    if (!acknowledged_) [[unlikely]] {
         header.flags |= datagram_flag::kIntroduce;
         std::memcpy(head.more, &outside_.key, sizeof(Introduction));
         head.bytes += sizeof(Introduction);
@@ -157,7 +157,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
     header.bytes = head.bytes + stream_bytes;
     // This datagram acknowledges everything delivered so far.
     owed_ = {};
-    owed_.told = in_.expected();
+    owed_.confirmed = in_.expected();
 }
 
 // Returns the acknowledgement delay that the peer may add, in units of kAckDelay. An acknowledgement that travels with data wakes no
@@ -224,14 +224,14 @@ bool Session::send_frame(int index, SequenceRange range, uint64_t now) {
 bool Session::send_datagram(int index, SequenceRange range, uint64_t now) {
     SessionPath& path = paths_[index];
     uint32_t front =
-        outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (heard_us_ ? 0 : sizeof(Introduction));
+        outside_.seal_bytes + static_cast<uint32_t>(sizeof(DatagramHeader)) + (acknowledged_ ? 0 : sizeof(Introduction));
     if (in_.has_holes()) front += kRangesWithData * sizeof(AckRange);
     cut(range, path.datagram - front);
     iovec parts[Carrier::kMost];
     const int count = 1 + buffer_.parts(range, parts + 1, Carrier::kMost - 1);
 
     const bool repeat = range.start < next_;
-    if (path.in_flight == 0) path.since_ask = 0;
+    if (path.in_flight == 0) path.since_request = 0;
     path.credit = false;
     Flown& flown = flight_.add();
     const uint32_t number = flight_.next() - 1;
@@ -245,12 +245,12 @@ bool Session::send_datagram(int index, SequenceRange range, uint64_t now) {
     parts[0] = {&head, head.bytes};
     const uint32_t cost = flown.length + kDatagramCost;
     path.in_flight += cost;
-    path.since_ask += cost;
+    path.since_request += cost;
     path.last_sent = now;
     // Request an acknowledgement four times per window, and when the congestion window or the peer's window is used up.
-    if (path.since_ask >= std::min<uint64_t>(path.window.bytes(), outside_.window) / 4 || repeat || next_ >= limit_) {
+    if (path.since_request >= std::min<uint64_t>(path.window.bytes(), outside_.window) / 4 || repeat || next_ >= limit_) {
         head.header.flags |= datagram_flag::kAckNow;
-        path.since_ask = 0;
+        path.since_request = 0;
     }
     outside_.send(*this, path.route, number, parts, count);
     return true;

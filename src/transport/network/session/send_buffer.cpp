@@ -14,7 +14,7 @@ SlabPool::~SlabPool() {
         }
 }
 
-Slab* SlabPool::take(uint32_t bytes, bool small) {
+Slab* SlabPool::allocate(uint32_t bytes, bool small) {
     const int kind = small && bytes <= kSmall ? 0 : 1;
     Slab* slab = free_[kind];
     if (slab) {
@@ -31,7 +31,7 @@ Slab* SlabPool::take(uint32_t bytes, bool small) {
     return slab;
 }
 
-void SlabPool::give(Slab* slab) {
+void SlabPool::free_slab(Slab* slab) {
     const int kind = slab->capacity == kSmall ? 0 : 1;
     if (count_[kind] >= kKept[kind]) {
         ::operator delete(slab);
@@ -46,7 +46,7 @@ packet::Header* SendBuffer::reserve(uint32_t payload) {
     const uint32_t bytes = packet_bytes(payload);
     if (!tail_ || tail_->capacity - tail_->used < bytes) {
         // The last slab may be empty, after a reservation without a commit. It is too small for this packet.
-        Slab* const slab = pool_.take(bytes, kept() < SlabPool::kSmall);
+        Slab* const slab = pool_.allocate(bytes, stored() < SlabPool::kSmall);
         slab->start = end_;
         (tail_ ? tail_->next : head_) = slab;
         tail_ = slab;
@@ -111,7 +111,7 @@ void SendBuffer::release(uint64_t offset) {
     begin_ = std::max(begin_, std::min(offset, end_));
     while (head_ && head_->end() <= begin_) {
         Slab* const next = head_->next;
-        pool_.give(head_);
+        pool_.free_slab(head_);
         head_ = next;
     }
     if (!head_) tail_ = nullptr;
@@ -120,7 +120,7 @@ void SendBuffer::release(uint64_t offset) {
 void SendBuffer::clear(uint64_t offset) {
     while (Slab* slab = head_) {
         head_ = slab->next;
-        pool_.give(slab);
+        pool_.free_slab(slab);
     }
     tail_ = nullptr;
     begin_ = end_ = offset;

@@ -36,8 +36,8 @@ class SlabPool {
     /// Bytes of a large slab, for streams, and for the longest packet.
     static constexpr uint32_t kLarge = 72 * 1024 - sizeof(Slab);
     /// Returns an empty slab that holds `bytes` (at most kLarge): a small slab if `small` is set and its size suffices.
-    Slab* take(uint32_t bytes, bool small);
-    void give(Slab* slab);
+    Slab* allocate(uint32_t bytes, bool small);
+    void free_slab(Slab* slab);
 
   private:
     static constexpr int kKept[2] = {16, 8};  ///< number of small and of large slabs that are kept
@@ -59,7 +59,7 @@ class SendBuffer {
 
     uint64_t begin() const { return begin_; }  ///< stream offset of the first byte that is kept
     uint64_t end() const { return end_; }      ///< stream offset one past the last committed byte
-    uint64_t kept() const { return end_ - begin_; }
+    uint64_t stored() const { return end_ - begin_; }
 
     /// Returns space for a packet; its payload follows the header. Reserving again without a commit has no cost.
     packet::Header* reserve(uint32_t payload);

@@ -56,11 +56,11 @@ void Session::remove_path(int index) {
     paths_[index].present = false;
     if (paths_[index].preferred) --preferred_;
     if (last_path_ == index) last_path_ = -1;
-    give_up(static_cast<uint8_t>(index));
+    abandon(static_cast<uint8_t>(index));
 }
 
 // Marks everything in flight on a path or carrier for retransmission.
-void Session::give_up(uint8_t via) {
+void Session::abandon(uint8_t via) {
     for (uint32_t n = flight_.first(); n != flight_.next(); ++n) {
         Flown& flown = flight_[n];
         if (flown.in_flight && flown.via == via) lose(flown, false);
@@ -90,7 +90,7 @@ void Session::detach(Carrier& carrier) {
         carriers_[i] = {};
         --carrier_count_;
         device_count_ = static_cast<uint8_t>(device_count_ - carrier.by_device());
-        give_up(static_cast<uint8_t>(kFirstCarrier + i));
+        abandon(static_cast<uint8_t>(kFirstCarrier + i));
         return;
     }
 }
@@ -119,7 +119,7 @@ packet::Header* Session::refuse_room() {
     return nullptr;
 }
 
-bool Session::take_room_made() {
+bool Session::fetch_room_made() {
     const bool made = room_made_;
     room_made_ = false;
     return made;
@@ -131,23 +131,23 @@ bool Session::deliver(const packet::Header& header, const std::byte* payload) {
     return !dead_;
 }
 
-uint64_t Session::silent_since() const { return std::max({waiting_since_, heard_at_, vouched_at_}); }
+uint64_t Session::silent_since() const { return std::max({waiting_since_, last_received_at_, vouched_at_}); }
 
 uint64_t Session::stalled_since() const {
     if (!waiting()) return 0;
-    return std::max(waiting_since_, heard_at_);
+    return std::max(waiting_since_, last_received_at_);
 }
 
 void Session::confirm_alive(uint64_t now, bool looks) {
     vouched_at_ = now;
     if (!looks || !waiting()) return;
-    looked_at_ = now;
-    if (deaf_since_ == 0) deaf_since_ = now;
+    peer_polled_at_ = now;
+    if (undelivered_since_ == 0) undelivered_since_ = now;
 }
 
 void Session::forgive(uint64_t away, uint64_t now) {
     vouched_at_ = std::min(silent_since() + away, now);
-    if (deaf_since_ != 0) deaf_since_ = std::min(deaf_since_ + away, now);
+    if (undelivered_since_ != 0) undelivered_since_ = std::min(undelivered_since_ + away, now);
 }
 
 uint64_t Session::round_trip() const {
@@ -175,7 +175,7 @@ void Session::reset_sending() {
     limit_ = kFirstLimit;
     repeats_ = carried_ = carrier_question_ = 0;
     loss_check_at_ = waiting_since_ = blocked_until_ = lost_at_ = lost_before_ = hold_ = 0;
-    heard_us_ = false;
+    acknowledged_ = false;
     for (SessionPath& path : paths_) {
         path.in_flight = 0;
         path.backoff = 0;
@@ -190,7 +190,7 @@ void Session::close() {
     dead_ = true;
     reset_sending();
     in_.clear();
-    probe_at_ = deaf_since_ = 0;
+    probe_at_ = undelivered_since_ = 0;
     owed_ = {};
     for (Attached& place : carriers_) place = {};
     carrier_count_ = device_count_ = 0;
@@ -203,7 +203,7 @@ void Session::revive(uint64_t key, void* new_user) {
     peer_epoch_ = 0;
     key_ = key;
     user = new_user;
-    heard_at_ = vouched_at_ = looked_at_ = 0;
+    last_received_at_ = vouched_at_ = peer_polled_at_ = 0;
 }
 
 void Session::fail(SessionFailure why) {

@@ -42,10 +42,10 @@ struct PeerName {
 /// The reason why a session ended.
 enum class SessionFailure : uint8_t {
     none,
-    silent,     ///< the peer sent nothing for too long, and no daemon reported that it is alive
-    deaf,       ///< the peer polls its sockets, but our data does not reach it: usually a firewall
-    successor,  ///< another process has replaced the peer
-    broken,     ///< the peer's stream is malformed
+    silent,       ///< the peer sent nothing for too long, and no daemon reported that it is alive
+    unreachable,  ///< the peer polls its sockets, but our data does not reach it: usually a firewall
+    successor,    ///< another process has replaced the peer
+    broken,       ///< the peer's stream is malformed
 };
 
 struct SessionCounters {
@@ -116,7 +116,7 @@ class Session : private PacketSink {
     /// Returns space for a packet, nullptr if the buffer is full; see Endpoint::reserve.
     packet::Header* reserve(uint32_t payload) {
         const uint32_t bytes = packet_bytes(payload);
-        if (buffer_.kept() + bytes > outside_.window && buffer_.kept() != 0) [[unlikely]]
+        if (buffer_.stored() + bytes > outside_.window && buffer_.stored() != 0) [[unlikely]]
             return refuse_room();
         if (dead_) [[unlikely]]
             return nullptr;
@@ -151,14 +151,14 @@ class Session : private PacketSink {
 
     // Functions for the session's state.
 
-    bool idle() const { return buffer_.kept() == 0; }
+    bool idle() const { return buffer_.stored() == 0; }
     /// Returns whether data waits to be sent or retransmitted as soon as a path has room.
     bool has_next() const { return !lost_.empty() || next_ < std::min(buffer_.end(), limit_); }
     bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
     SessionFailure failure() const { return failure_; }
     /// Returns whether the buffer got room since reserve() last failed, and resets this.
-    bool take_room_made();
+    bool fetch_room_made();
     uint64_t stalled_since() const;
     void confirm_alive(uint64_t now, bool looks);
     /// Excludes a time from the peer's silence: this process did not poll its sockets for `away` ns.
@@ -169,7 +169,7 @@ class Session : private PacketSink {
     void close();
     void revive(uint64_t key, void* new_user);
     /// Asks the peer for a sign of life by a datagram, if a path is available. answered_at() is the time of its last answer.
-    void ask(uint64_t now);
+    void request_ack(uint64_t now);
     /// Sends a probe on each path, because an address of this process has changed. The peer learns the new address from the probe.
     void announce(uint64_t now);
     uint64_t answered_at() const { return answered_at_; }
@@ -187,7 +187,7 @@ class Session : private PacketSink {
     bool has_path() const;
     void fail(SessionFailure why);
     void reset_sending();
-    void give_up(uint8_t via);
+    void abandon(uint8_t via);
 
     // Functions of send.cpp.
     struct Head;
@@ -212,27 +212,27 @@ class Session : private PacketSink {
     bool acknowledge_by(int carrier, uint64_t now);
     /// The state of the acknowledgement that is owed to the peer.
     struct Owed {
-        uint64_t told = 0;    ///< stream offset that the last acknowledgement confirmed
-        uint64_t ack_at = 0;  ///< time (ns) when the acknowledgement must be sent; 0: none is due
-        uint64_t bytes = 0;   ///< number of bytes from carriers since the last acknowledgement
-        uint32_t count = 0;   ///< number of datagrams since the last acknowledgement
-        uint32_t echo = 0;    ///< number of the last datagram or probe that arrived
-        bool twice = false;   ///< whether one of the datagrams contained only duplicate bytes
+        uint64_t confirmed = 0;  ///< stream offset that the last acknowledgement confirmed
+        uint64_t ack_at = 0;     ///< time (ns) when the acknowledgement must be sent; 0: none is due
+        uint64_t bytes = 0;      ///< number of bytes from carriers since the last acknowledgement
+        uint32_t count = 0;      ///< number of datagrams since the last acknowledgement
+        uint32_t echo = 0;       ///< number of the last datagram or probe that arrived
+        bool twice = false;      ///< whether one of the datagrams contained only duplicate bytes
     };
 
     // Functions of receive.cpp.
     bool right_incarnation(const Datagram& datagram, uint64_t now);
     /// Return whether the datagram shows that the peer receives our data.
-    bool take_acks(const Datagram& datagram, uint64_t now);
+    bool handle_acks(const Datagram& datagram, uint64_t now);
     /// Frees the data below `offset`, which has arrived at the peer. Returns whether that was not known before.
     bool release_to(uint64_t offset);
     void mark_arrived(bool everything);
     void arrived(Flown& flown);
-    bool take_echo(const DatagramHeader& header, uint64_t now);
-    bool take_probe_answer(const DatagramHeader& header, uint64_t now);
+    bool handle_echo(const DatagramHeader& header, uint64_t now);
+    bool handle_probe_answer(const DatagramHeader& header, uint64_t now);
     static void answered(SessionPath& path, uint64_t sent_at, uint64_t held, uint64_t now);
     void note_echo(uint32_t number, bool probe, uint64_t now);
-    bool take_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
+    bool handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t now);
     void find_losses(uint64_t now);
     void note_loss(uint64_t now) { lost_at_ = lost_before_ = now; }
     void lose(Flown& flown, bool congestion);
@@ -253,7 +253,7 @@ class Session : private PacketSink {
     void probe_suspended(uint64_t now);
     bool waiting() const { return waiting_since_ != 0; }
     uint64_t silent_since() const;
-    bool is_given_up(uint64_t now);
+    bool is_abandoned(uint64_t now);
 
     SessionEnvironment& outside_;
     uint64_t key_;
@@ -267,16 +267,16 @@ class Session : private PacketSink {
     RangeSet sacked_;           ///< bytes that are selectively acknowledged
     RangeSet lost_;             ///< sent bytes that must be retransmitted
     Flight flight_;
-    uint32_t repeats_ = 0;            ///< number of records in flight that are out of stream order
-    uint32_t carried_ = 0;            ///< number of records in flight on carriers
-    uint32_t carrier_question_ = 0;   ///< number of the datagram that asks the peer about data on carriers; 0: none
-    uint64_t carried_since_ = 0;      ///< time (ns) when the first carrier record was sent or data was last acknowledged
-    uint64_t lost_at_ = 0;            ///< time (ns) of the last loss or timeout, or of the stream's beginning; 0: unset
-    uint64_t lost_before_ = 0;        ///< value of lost_at_ before the latest timeouts, restored if these were spurious
-    uint64_t hold_ = 0;               ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
-    uint64_t told_end_ = UINT64_MAX;  ///< offset below which the last selective acknowledgement is complete
-    uint64_t loss_check_at_ = 0;      ///< time (ns) when a datagram that was overtaken counts as lost; 0: none
-    uint64_t blocked_until_ = 0;      ///< time (ns) before which nothing is sent, as the kernel's send buffer is full
+    uint32_t repeats_ = 0;                ///< number of records in flight that are out of stream order
+    uint32_t carried_ = 0;                ///< number of records in flight on carriers
+    uint32_t carrier_question_ = 0;       ///< number of the datagram that asks the peer about data on carriers; 0: none
+    uint64_t carried_since_ = 0;          ///< time (ns) when the first carrier record was sent or data was last acknowledged
+    uint64_t lost_at_ = 0;                ///< time (ns) of the last loss or timeout, or of the stream's beginning; 0: unset
+    uint64_t lost_before_ = 0;            ///< value of lost_at_ before the latest timeouts, restored if these were spurious
+    uint64_t hold_ = 0;                   ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
+    uint64_t reported_end_ = UINT64_MAX;  ///< offset below which the last selective acknowledgement is complete
+    uint64_t loss_check_at_ = 0;          ///< time (ns) when a datagram that was overtaken counts as lost; 0: none
+    uint64_t blocked_until_ = 0;          ///< time (ns) before which nothing is sent, as the kernel's send buffer is full
 
     // State of the incoming stream.
     uint64_t peer_epoch_ = 0;  ///< epoch of the peer's stream; 0: no datagram has arrived yet
@@ -288,16 +288,17 @@ class Session : private PacketSink {
     int8_t last_path_ = -1;  ///< path of the last datagram that arrived; -1: none
 
     // State of the failure detection; times in ns.
-    uint64_t waiting_since_ = 0, heard_at_ = 0, vouched_at_ = 0;
-    uint64_t answered_at_ = 0;  ///< time (ns) when the peer last answered a datagram of ours
-    uint64_t looked_at_ = 0;    ///< time (ns) when the peer last polled its sockets, as far as is known
-    uint64_t probe_at_ = 0;     ///< time (ns) of the next probe of suspended paths; 0: never
-    uint64_t deaf_since_ = 0;   ///< time (ns) since which the live peer has received nothing; 0: it receives our data
+    uint64_t waiting_since_ = 0, last_received_at_ = 0, vouched_at_ = 0;
+    uint64_t answered_at_ = 0;        ///< time (ns) when the peer last answered a datagram of ours
+    uint64_t peer_polled_at_ = 0;     ///< time (ns) when the peer last polled its sockets, as far as is known
+    uint64_t probe_at_ = 0;           ///< time (ns) of the next probe of suspended paths; 0: never
+    uint64_t undelivered_since_ = 0;  ///< time (ns) since which the live peer has received nothing; 0: it receives our data
     SessionFailure failure_ = SessionFailure::none;
     bool dead_ = false;
     bool room_refused_ = false, room_made_ = false;
-    bool refused_ = false;   ///< whether the kernel refused a datagram since transmit() began
-    bool heard_us_ = false;  ///< whether the peer has acknowledged something of this stream, so that it needs no introduction
+    bool refused_ = false;  ///< whether the kernel refused a datagram since transmit() began
+    bool acknowledged_ =
+        false;  ///< whether the peer has acknowledged something of this stream, so that it needs no introduction
 
     uint8_t preferred_ = 0;  ///< number of preferred paths
     uint8_t carrier_count_ = 0;

@@ -37,13 +37,13 @@ uint64_t Session::deadline() const {
         if (is_timed(path)) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
-    if (deaf_since_ != 0) at = earlier(at, deaf_since_ + outside_.timeout);
+    if (undelivered_since_ != 0) at = earlier(at, undelivered_since_ + outside_.timeout);
     return at;
 }
 
 void Session::on_timer(uint64_t now) {
     if (dead_) return;
-    if (is_given_up(now)) return;
+    if (is_abandoned(now)) return;
     if (blocked_until_ != 0 && blocked_until_ <= now) blocked_until_ = 0;
     if (loss_check_at_ != 0 && loss_check_at_ <= now) find_losses(now);
     for (int i = 0; i < kMaxAddresses; ++i)
@@ -53,19 +53,19 @@ void Session::on_timer(uint64_t now) {
     transmit(now);
 }
 
-bool Session::is_given_up(uint64_t now) {
+bool Session::is_abandoned(uint64_t now) {
     if (waiting() && silent_since() + outside_.timeout <= now) {
         fail(SessionFailure::silent);
         return true;
     }
-    if (deaf_since_ == 0 || deaf_since_ + outside_.timeout > now) return false;
+    if (undelivered_since_ == 0 || undelivered_since_ + outside_.timeout > now) return false;
     // Fail only if the peer has polled its socket or sent something in the second half of the interval; otherwise it may have been
     // computing.
-    if (std::max(heard_at_, looked_at_) >= deaf_since_ + outside_.timeout / 2) {
-        fail(SessionFailure::deaf);
+    if (std::max(last_received_at_, peer_polled_at_) >= undelivered_since_ + outside_.timeout / 2) {
+        fail(SessionFailure::unreachable);
         return true;
     }
-    deaf_since_ = 0;
+    undelivered_since_ = 0;
     return false;
 }
 
@@ -102,7 +102,7 @@ void Session::on_path_timeout(int index, uint64_t now) {
 // may be at fault, so the other paths are probed.
 void Session::consider_leaving(int index, uint64_t now) {
     SessionPath& path = paths_[index];
-    const bool heard = heard_at_ > path.unanswered_at;
+    const bool heard = last_received_at_ > path.unanswered_at;
     bool another = carriers_serve() && (heard || now - path.unanswered_at >= kCarriersAfter);
     for (int i = 0; i < kMaxAddresses; ++i) {
         const SessionPath& other = paths_[i];
@@ -112,7 +112,7 @@ void Session::consider_leaving(int index, uint64_t now) {
     }
     if (!another) return;
     path.suspended = true;
-    give_up(static_cast<uint8_t>(index));
+    abandon(static_cast<uint8_t>(index));
     probe_at_ = probe_at_ != 0 ? probe_at_ : now + kProbeInterval;
 }
 
@@ -145,7 +145,7 @@ uint64_t Session::carriers_late_at() const {
 void Session::on_carriers_late(uint64_t now) {
     if (carrier_backoff_ < UINT8_MAX) ++carrier_backoff_;
     carried_since_ = now;
-    ask(now);
+    request_ack(now);
     carrier_question_ = flight_.next() - 1;
 }
 
@@ -159,7 +159,7 @@ void Session::question_carriers(uint64_t now) {
         Attached& place = carriers_[i];
         if (!place.carrier || place.gone || !place.carrier->stalls(now)) continue;
         place.gone = true;
-        give_up(static_cast<uint8_t>(kFirstCarrier + i));
+        abandon(static_cast<uint8_t>(kFirstCarrier + i));
     }
 }
 
@@ -168,10 +168,10 @@ void Session::request_acks(uint64_t now) {
     if (carried_ > 0 && by_devices_alone())
         on_carriers_late(now);
     else if (allows_hold())
-        ask(now);
+        request_ack(now);
 }
 
-void Session::ask(uint64_t now) {
+void Session::request_ack(uint64_t now) {
     const int path = asking_path();
     if (dead_ || key_ == 0 || path < 0) return;
     send_bare(path, true, now);
@@ -190,7 +190,7 @@ void Session::probe_suspended(uint64_t now) {
         SessionPath& path = paths_[i];
         if (!path.present || !path.suspended) continue;
         // Also retransmit the data that was in flight when the rail refused a datagram.
-        give_up(static_cast<uint8_t>(i));
+        abandon(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;
         probe_at_ = earlier(now + probe_interval(path), probe_at_);

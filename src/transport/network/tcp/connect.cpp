@@ -162,9 +162,9 @@ void TcpEngine::attempt_failed(Connection& connection) {
     upcalls.failed(connection);
 }
 
-void TcpEngine::too_late(TcpSocket& socket) {
+void TcpEngine::time_out(TcpSocket& socket) {
     if (socket.state == TcpSocket::TcpState::caller) {
-        ++counters.strangers;
+        ++counters.rejected;
         return close_socket(socket);
     }
     const uint16_t to = parts(*socket.connection).theirs.port;
@@ -205,7 +205,7 @@ bool TcpEngine::read_words(TcpSocket& socket, size_t wanted) {
         if (n <= 0) {
             const char* why = n == 0 ? "it closed the connection before it answered" : strerror(errno);
             const uint16_t to = socket.connection ? parts(*socket.connection).theirs.port : uint16_t{0};
-            if (!socket.connection) ++counters.strangers;
+            if (!socket.connection) ++counters.rejected;
             doom(socket, trouble(socket, to, why));
             return false;
         }
@@ -250,10 +250,10 @@ void TcpEngine::on_hello(TcpSocket& socket) {
     const HandshakeAnswer answered = find_called(socket.said.hello, called);
     // A caller that does not belong to the universe gets no reply. A caller of another version gets one, so that it can report the reason
     // to its user.
-    const bool stranger = judge(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
+    const bool stranger = classify(socket.said.hello, options.self, options.key, version()) == Greeting::stranger;
     const bool said = !stranger && answer(socket, answered, called);
     if (answered == HandshakeAnswer::welcome && said) return options.cipher ? on_proof(socket) : admit(socket, *called);
-    ++counters.strangers;
+    ++counters.rejected;
     if (answered != HandshakeAnswer::welcome) close_socket(socket);
 }
 
@@ -265,13 +265,13 @@ void TcpEngine::on_proof(TcpSocket& socket) {
     if (options.cipher->equal(socket.words + sizeof(SealedHello), &socket.seal->awaited, sizeof(GreetingProof)) &&
         find_called(socket.said.hello, called) == HandshakeAnswer::welcome)
         return admit(socket, *called);
-    ++counters.strangers;
+    ++counters.rejected;
     close_socket(socket);
 }
 
 /// Finds the connection that the caller's TcpHello names.
 HandshakeAnswer TcpEngine::find_called(const TcpHello& hello, Connection*& called) {
-    switch (judge(hello, options.self, options.key, version())) {
+    switch (classify(hello, options.self, options.key, version())) {
         case Greeting::stranger:
             return HandshakeAnswer::not_expected;
         case Greeting::other_version:
@@ -354,13 +354,13 @@ void TcpEngine::become_open(TcpSocket& socket) {
     upcalls.opened(connection);
 }
 
-bool TcpEngine::hang_up_for_want_of_descriptors(const Listener& listener) {
+bool TcpEngine::reject_without_descriptors(const Listener& listener) {
     if (errno != EMFILE && errno != ENFILE) return false;
-    if (!told_descriptors)
+    if (!warned_descriptors)
         std::fprintf(stderr,
                      "starling: no descriptor is left for connections from other hosts; messages use UDP instead (raise "
                      "the limit of open files, ulimit -n)\n");
-    told_descriptors = true;
+    warned_descriptors = true;
     if (spare < 0) return false;
     close(spare);
     const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
@@ -377,13 +377,13 @@ void TcpEngine::accept_from(const Listener& listener) {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
         const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            if (errno == ECONNABORTED || errno == EINTR || hang_up_for_want_of_descriptors(listener)) continue;
+            if (errno == ECONNABORTED || errno == EINTR || reject_without_descriptors(listener)) continue;
             return;
         }
         if (callers >= kMostCallers) {
             const auto oldest = std::find_if(sockets.begin(), sockets.end(),
                                              [](auto& socket) { return socket->state == TcpSocket::TcpState::caller; });
-            ++counters.strangers;
+            ++counters.rejected;
             close_socket(**oldest);
         }
         tune(fd, options);
@@ -415,7 +415,7 @@ void TcpEngine::set_rails(std::span<const TcpRail> usable) {
         if (parts(connection).dialler)
             dial_missing(connection);
         else
-            tell_addresses(connection);
+            send_addresses(connection);
     }
 }
 
@@ -427,7 +427,7 @@ void TcpEngine::lose_remote(Connection& connection, uint32_t address) {
 }
 
 // Sends the listening side's new rails to the side that dialed, over the connection, because only that side opens sockets.
-void TcpEngine::tell_addresses(Connection& connection) {
+void TcpEngine::send_addresses(Connection& connection) {
     ConnectionParts& of = parts(connection);
     uint32_t list[kOfferedAddresses];
     uint32_t count = 0;
@@ -439,7 +439,7 @@ void TcpEngine::tell_addresses(Connection& connection) {
     of.addresses_wanted = write_frame(*of.primary, TcpFrameKind::addresses, &contents, 1) == SendResult::busy;
 }
 
-bool TcpEngine::take_addresses(Connection& connection, const std::byte* contents, size_t bytes) {
+bool TcpEngine::handle_addresses(Connection& connection, const std::byte* contents, size_t bytes) {
     ConnectionParts& of = parts(connection);
     if (!of.dialler) return false;
     of.theirs.addresses = static_cast<uint8_t>(bytes / sizeof(uint32_t));

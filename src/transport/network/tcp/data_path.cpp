@@ -28,20 +28,20 @@ class SocketSink final : public FrameSink {
 
     bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) override {
         if (kind == TcpFrameKind::finish) return socket_.finishing = true;
-        if (kind == TcpFrameKind::addresses) return engine_.take_addresses(*socket_.connection, contents, bytes) && alive();
+        if (kind == TcpFrameKind::addresses) return engine_.handle_addresses(*socket_.connection, contents, bytes) && alive();
         ++engine_.counters.frames_received;
         return engine_.upcalls.frame(*socket_.connection, contents, bytes) && alive();
     }
-    std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) override {
-        return engine_.upcalls.target(*socket_.connection, piece, done, bytes);
+    std::byte* target(const StreamFragment& fragment, uint64_t done, uint64_t bytes) override {
+        return engine_.upcalls.target(*socket_.connection, fragment, done, bytes);
     }
-    void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) override {
-        engine_.upcalls.unpack(*socket_.connection, piece, done, data, bytes);
+    void unpack(const StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes) override {
+        engine_.upcalls.unpack(*socket_.connection, fragment, done, data, bytes);
     }
-    bool piece(const StreamFragment& piece) override {
-        ++engine_.counters.pieces_received;
-        engine_.counters.piece_bytes_received += piece.bytes;
-        engine_.upcalls.piece(*socket_.connection, piece);
+    bool on_fragment(const StreamFragment& fragment) override {
+        ++engine_.counters.fragments_received;
+        engine_.counters.fragment_bytes_received += fragment.bytes;
+        engine_.upcalls.fragment(*socket_.connection, fragment);
         return alive();
     }
 
@@ -92,11 +92,11 @@ void TcpEngine::receive(TcpSocket& socket) {
         heat(socket);
         const bool filled = static_cast<size_t>(n) == room;
         socket.read_bytes = filled && count == 1 ? kLongestRead : kFirstRead;
-        const bool taken = socket.seal ? take_records(socket, sink, static_cast<size_t>(n))
+        const bool taken = socket.seal ? open_records(socket, sink, static_cast<size_t>(n))
                                        : socket.reader.arrived(sink, static_cast<size_t>(n));
         if (!taken) {
             if (socket.state != TcpSocket::TcpState::open || socket.doomed) return;
-            ++counters.strangers;
+            ++counters.rejected;
             return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) +
                                     (socket.seal ? " closed: received data is malformed, or was changed on the way"
                                                  : " closed: received data is malformed"));
@@ -113,15 +113,15 @@ void TcpEngine::at_end(TcpSocket& socket) {
                     std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: the peer has closed it");
     socket.ended = true;
     anything = true;
-    tell_ended(*socket.connection);
+    report_ended(*socket.connection);
 }
 
-void TcpEngine::tell_ended(Connection& connection) {
+void TcpEngine::report_ended(Connection& connection) {
     ConnectionParts& of = parts(connection);
     for (const TcpSocket* socket : of.sockets)
         if (socket->state == TcpSocket::TcpState::open && !socket->ended && !socket->doomed) return;
-    if (of.ended_told) return;
-    of.ended_told = true;
+    if (of.end_reported) return;
+    of.end_reported = true;
     upcalls.ended(connection);
 }
 
@@ -177,7 +177,7 @@ SendResult TcpEngine::write_frame(TcpSocket& socket, TcpFrameKind kind, const io
     if (!write_parts(socket, list, all, written) || written == 0) return SendResult::busy;
     if (!socket.blocked) return SendResult::done;
     try {
-        socket.writer.keep_tail(list, all, written);
+        socket.writer.store_tail(list, all, written);
     } catch (const std::bad_alloc&) {
         doom(socket, "out of memory");  // the frame cannot be completed, and half of it is already sent
     }
@@ -185,8 +185,8 @@ SendResult TcpEngine::write_frame(TcpSocket& socket, TcpFrameKind kind, const io
 }
 
 SendResult TcpEngine::send(Connection& connection, const iovec* contents, int count) {
-    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.doubted_)
-        return SendResult::gone;
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.paused_)
+        return SendResult::closed;
     ConnectionParts& of = parts(connection);
     const SendResult sent = of.primary ? write_frame(*of.primary, TcpFrameKind::session, contents, count) : SendResult::busy;
     if (sent == SendResult::busy)
@@ -221,13 +221,13 @@ void TcpEngine::on_writable(TcpSocket& socket) {
 
 /// Lets the session send its frames, and sends new addresses, before fragments. Returns whether the socket that carries the frames can take
 /// more.
-bool TcpEngine::give_room(Connection& connection) {
+bool TcpEngine::grant_room(Connection& connection) {
     ConnectionParts& of = parts(connection);
     const auto can = [&] {
         return connection.state_ == Connection::CarrierState::open && of.primary && !of.primary->blocked &&
                !of.primary->doomed && !of.primary->writer.busy();
     };
-    if (can() && of.addresses_wanted) tell_addresses(connection);
+    if (can() && of.addresses_wanted) send_addresses(connection);
     if (can() && of.room_wanted) {
         of.room_wanted = false;
         upcalls.room(connection);
@@ -239,32 +239,32 @@ void TcpEngine::pump(Connection& connection) {
     ConnectionParts& of = parts(connection);
     uint64_t budget = kPumpBytes;
     if (connection.finished_) {
-        give_room(connection);
+        grant_room(connection);
         for (TcpSocket* socket : of.sockets)
             if (socket->state == TcpSocket::TcpState::open) write_begun(*socket);
         return try_shutdown(connection);
     }
-    give_room(connection);
+    grant_room(connection);
     for (size_t i = 0; i < of.sockets.size(); ++i) {
         TcpSocket& socket = *of.sockets[i];
         if (socket.state != TcpSocket::TcpState::open) continue;
         while (write_begun(socket)) {
-            if (&socket == of.primary && of.room_wanted && !give_room(connection)) break;
-            if (connection.doubted_) break;
+            if (&socket == of.primary && of.room_wanted && !grant_room(connection)) break;
+            if (connection.paused_) break;
             if (budget == 0) {
                 if (!of.to_pump) to_pump.push_back(&connection);
                 of.to_pump = true;
                 next_event = 0;
                 return;
             }
-            if (!begin_next_piece(connection, socket)) return;
-            budget -= std::min(budget, options.piece_bytes);
+            if (!begin_next_fragment(connection, socket)) return;
+            budget -= std::min(budget, options.fragment_bytes);
         }
     }
 }
 
 /// Begins the next fragment on the socket. Returns false if no stream has data to send.
-bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
+bool TcpEngine::begin_next_fragment(Connection& connection, TcpSocket& socket) {
     ConnectionParts& of = parts(connection);
     OutStream* stream = of.working.front();
     if (!stream) {
@@ -272,7 +272,7 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
         return false;
     }
     const OutStream::StreamSource& source = stream->source();
-    uint64_t most = std::min(options.piece_bytes, kLongestPiece);
+    uint64_t most = std::min(options.fragment_bytes, kLongestPiece);
     const auto sockets_open = static_cast<uint64_t>(std::count_if(
         of.sockets.begin(), of.sockets.end(), [](const TcpSocket* one) { return one->state == TcpSocket::TcpState::open; }));
     if (sockets_open > 1) {
@@ -280,16 +280,16 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
         most = std::min(most, std::max(share, kShortestShare));
     }
     if (!source.memory) most = std::min(most, kPackedBytes);
-    const StreamRange range = stream->take(socket.path, most);
+    const StreamRange range = stream->extract(socket.path, most);
     const std::byte* data = source.memory + range.begin;
     if (!source.memory) {
         if (!socket.packed) socket.packed = std::make_unique_for_overwrite<std::byte[]>(kPackedBytes);
         source.pack(source.user, range.begin, socket.packed.get(), range.bytes());
         data = socket.packed.get();
     }
-    socket.writer.begin_piece(*stream, range, data);
-    ++counters.pieces_sent;
-    counters.piece_bytes_sent += range.bytes();
+    socket.writer.begin_fragment(*stream, range, data);
+    ++counters.fragments_sent;
+    counters.fragment_bytes_sent += range.bytes();
     StreamList::remove(stream);
     (stream->has_work() ? of.working : of.waiting).push_back(stream);
     return true;
@@ -298,7 +298,7 @@ bool TcpEngine::begin_next_piece(Connection& connection, TcpSocket& socket) {
 void TcpEngine::add_stream(Connection& connection, OutStream& stream) {
     stream.connection = &connection;
     ConnectionParts& of = parts(connection);
-    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.doubted_) {
+    if (connection.state_ != Connection::CarrierState::open || connection.finished_ || connection.paused_) {
         of.waiting.push_back(&stream);
         upcalls.stranded(stream);
         return;
@@ -313,7 +313,7 @@ void TcpEngine::remove_stream(OutStream& stream, bool confirmed) {
     for (TcpSocket* socket : parts(*static_cast<Connection*>(stream.connection)).sockets) {
         if (socket->writer.stream() != &stream) continue;
         if (confirmed)
-            socket->writer.empty_piece();
+            socket->writer.blank_fragment();
         else
             doom(*socket, "the transfer of a message was canceled");
     }
@@ -338,9 +338,9 @@ void TcpEngine::try_shutdown(Connection& connection) {
     const iovec contents{zeros, sizeof zeros};
     for (TcpSocket* socket : parts(connection).sockets) {
         if (socket->state != TcpSocket::TcpState::open || socket->shut || socket->doomed) continue;
-        if (!socket->finish_said)
-            socket->finish_said = write_frame(*socket, TcpFrameKind::finish, &contents, 1) == SendResult::done;
-        if (!socket->finish_said || socket->writer.busy() || socket->blocked) continue;
+        if (!socket->finish_written)
+            socket->finish_written = write_frame(*socket, TcpFrameKind::finish, &contents, 1) == SendResult::done;
+        if (!socket->finish_written || socket->writer.busy() || socket->blocked) continue;
         socket->shut = true;
         shutdown(socket->fd, SHUT_WR);
     }

@@ -10,7 +10,7 @@ namespace starling::network {
 namespace {
 
 /// Passes a record's text to the reader as if it had been read from the socket. Returns false as FrameReader::arrived() does.
-bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, size_t room) {
+bool pass(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, size_t room) {
     while (!text.empty()) {
         iovec parts[FrameReader::kParts];
         const int count = reader.prepare(sink, buffer, room, parts);
@@ -30,13 +30,13 @@ bool give(FrameReader& reader, FrameSink& sink, Bytes text, std::byte* buffer, s
 
 /// Decrypts the complete records in the opener's buffer, into which `arrived` more bytes were read, and passes their text to the socket's
 /// reader. Returns false if the reader stopped, a record fails authentication, or its contents are malformed.
-bool TcpEngine::take_records(TcpSocket& socket, FrameSink& sink, size_t arrived) {
+bool TcpEngine::open_records(TcpSocket& socket, FrameSink& sink, size_t arrived) {
     RecordOpener& in = socket.seal->in;
     in.arrived(arrived);
     Bytes text;
     RecordOpener::RecordReadResult result;
     while ((result = in.next(text)) == RecordOpener::RecordReadResult::text)
-        if (!give(socket.reader, sink, text, buffer.get(), kRecordText)) return false;
+        if (!pass(socket.reader, sink, text, buffer.get(), kRecordText)) return false;
     return result == RecordOpener::RecordReadResult::need_more;
 }
 

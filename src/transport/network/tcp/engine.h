@@ -35,14 +35,14 @@ struct TcpSocket {
         dead,
     };
     TcpState state = TcpState::connecting;
-    bool blocked = false;                    ///< whether the kernel's send buffer is full; EPOLLOUT clears it
-    bool unsettled = false;                  ///< whether data was written since the last health check, or is unacknowledged
-    bool unread = false;                     ///< whether the last read may have left data, which epoll does not report again
-    bool finishing = false;                  ///< whether the peer has sent the finish frame
-    bool ended = false;                      ///< whether the peer has closed its side after the finish frame
-    bool finish_said = false, shut = false;  ///< whether our finish frame was written; whether the write side was shut down
-    bool doomed = false;                     ///< whether the next poll closes the socket
-    bool hot = false;                        ///< whether each poll reads the socket without asking epoll
+    bool blocked = false;                       ///< whether the kernel's send buffer is full; EPOLLOUT clears it
+    bool unsettled = false;                     ///< whether data was written since the last health check, or is unacknowledged
+    bool unread = false;                        ///< whether the last read may have left data, which epoll does not report again
+    bool finishing = false;                     ///< whether the peer has sent the finish frame
+    bool ended = false;                         ///< whether the peer has closed its side after the finish frame
+    bool finish_written = false, shut = false;  ///< whether our finish frame was written; whether the write side was shut down
+    bool doomed = false;                        ///< whether the next poll closes the socket
+    bool hot = false;                           ///< whether each poll reads the socket without asking epoll
     int fd = -1;
     PathId path = 0;  ///< number of the socket, unique in this process
     Connection* connection = nullptr;
@@ -50,8 +50,8 @@ struct TcpSocket {
     uint64_t deadline = 0;     ///< ns; before state open: its time limit; afterwards: time of the next health check
     uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
-    uint64_t asked_at = 0;     ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
-    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than asked_at: no answer yet
+    uint64_t queried_at = 0;   ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
+    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than queried_at: no answer yet
     /// Numbers of segments sent and repeated when the connection was last trusted.
     uint64_t sent_before = 0, repeated_before = 0;
     uint64_t last_active = 0;  ///< number of the poll that last moved data
@@ -75,13 +75,13 @@ struct ConnectionParts {
     bool dialler = false;           ///< whether this side connected, and therefore also opens further sockets
     bool room_wanted = false;       ///< whether send() has returned busy, so that the session waits for room
     bool addresses_wanted = false;  ///< whether the rails have changed and the dialer was not notified yet
-    bool ended_told = false;
+    bool end_reported = false;
     bool to_pump = false;
     uint64_t deadline = UINT64_MAX;  ///< time limit (ns) of state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
-    uint64_t doubt_ends = UINT64_MAX;  ///< time (ns) before which the current doubt does not end
-    uint64_t doubt = 0;                ///< minimum length (ns) of the current or last doubt
+    uint64_t pause_ends = UINT64_MAX;  ///< time (ns) before which the current doubt does not end
+    uint64_t pause = 0;                ///< minimum length (ns) of the current or last doubt
     uint64_t trusted_since = 0;
     std::vector<TcpSocket*> sockets;  ///< sockets of the connection in any state
     TcpSocket* primary = nullptr;     ///< the socket that carries the frames
@@ -103,7 +103,7 @@ struct TcpEngine {
     std::vector<Listener> listeners;  ///< listening sockets, all on the same port
     int spare = -1;                   ///< reserve descriptor, closed briefly to accept and reject a caller when none is left
     uint16_t port = 0;
-    bool told_descriptors = false;
+    bool warned_descriptors = false;
     bool anything = false;  ///< whether this poll has done anything
     uint64_t now = 0, polls = 0;
     uint64_t next_event = UINT64_MAX;  ///< time (ns) of the earliest time limit; 0: poll is due
@@ -134,7 +134,7 @@ struct TcpEngine {
     void drop(Connection& connection);
     void heat(TcpSocket& socket);
     void cool(size_t index);
-    void take_events();
+    void handle_events();
     void handle(TcpSocket& socket, uint32_t events);
     void serve(TcpSocket& socket, uint32_t events);
     void watch_clock();
@@ -142,18 +142,18 @@ struct TcpEngine {
     void arm(uint64_t time) { next_event = time < next_event ? time : next_event; }
 
     // Functions of stall_detection.cpp: detection of sent data that does not arrive.
-    Health ask_kernel(const TcpSocket& socket) const;
+    Health query_kernel(const TcpSocket& socket) const;
     void unsettle(TcpSocket& socket);
     void watch_socket(TcpSocket& socket);
-    void look_at_health(TcpSocket& socket);
+    void check_health(TcpSocket& socket);
     bool loses_much(const TcpSocket& socket, const Health& health) const;
     bool is_stuck(TcpSocket& socket, const Health& health);
-    void come_back();
+    void resume();
     uint64_t back_at = 0;                            ///< time (ns) of the last poll that followed a long time without polls
     static constexpr uint64_t kAwayNs = 10'000'000;  ///< longest time between two polls of a process that waits
     bool stalls(Connection& connection);
-    void doubt(Connection& connection);
-    void watch_doubt(Connection& connection);
+    void pause(Connection& connection);
+    void watch_pause(Connection& connection);
     bool has_delivered(const ConnectionParts& of) const;
     void trust(Connection& connection);
 
@@ -166,7 +166,7 @@ struct TcpEngine {
     void dial_one(Connection& connection, RailPair rail);
     void accept_callers();
     void accept_from(const Listener& listener);
-    bool hang_up_for_want_of_descriptors(const Listener& listener);
+    bool reject_without_descriptors(const Listener& listener);
     bool read_words(TcpSocket& socket, size_t wanted);
     void on_connected(TcpSocket& socket);
     void on_welcome(TcpSocket& socket);
@@ -179,14 +179,14 @@ struct TcpEngine {
     uint16_t version() const { return options.cipher ? kSealedTcpVersion : kTcpVersion; }
     void become_open(TcpSocket& socket);
     void attempt_failed(Connection& connection);
-    void too_late(TcpSocket& socket);
+    void time_out(TcpSocket& socket);
     void set_rails(std::span<const TcpRail> usable);
     void lose_remote(Connection& connection, uint32_t address);
-    bool take_addresses(Connection& connection, const std::byte* contents, size_t bytes);
-    void tell_addresses(Connection& connection);
+    bool handle_addresses(Connection& connection, const std::byte* contents, size_t bytes);
+    void send_addresses(Connection& connection);
 
     // Functions of encryption.cpp: open sockets whose connection is sealed.
-    bool take_records(TcpSocket& socket, FrameSink& sink, size_t arrived);
+    bool open_records(TcpSocket& socket, FrameSink& sink, size_t arrived);
     bool write_sealed(TcpSocket& socket, const iovec* list, int count, size_t& written);
 
     // Functions of data_path.cpp: open sockets.
@@ -194,15 +194,15 @@ struct TcpEngine {
     void block(TcpSocket& socket);
     bool send_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
     void at_end(TcpSocket& socket);
-    void tell_ended(Connection& connection);
+    void report_ended(Connection& connection);
     SendResult send(Connection& connection, const iovec* parts, int count);
     SendResult write_frame(TcpSocket& socket, TcpFrameKind kind, const iovec* contents, int count);
     bool write_parts(TcpSocket& socket, const iovec* list, int count, size_t& written);
     bool write_begun(TcpSocket& socket);
     void on_writable(TcpSocket& socket);
-    bool give_room(Connection& connection);
+    bool grant_room(Connection& connection);
     void pump(Connection& connection);
-    bool begin_next_piece(Connection& connection, TcpSocket& socket);
+    bool begin_next_fragment(Connection& connection, TcpSocket& socket);
     void add_stream(Connection& connection, OutStream& stream);
     void remove_stream(OutStream& stream, bool confirmed);
     void strand(Connection& connection);

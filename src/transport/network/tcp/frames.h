@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "frames are written as
 
 enum class TcpFrameKind : uint8_t {
     session = 1,  ///< a frame of the session; its contents are opaque here
-    piece,        ///< fragment of a stream: a PieceHead, then the bytes
+    fragment,     ///< fragment of a stream: a PieceHead, then the bytes
     addresses,    ///< addresses of the listening side's rails, 4 bytes each
     finish,       ///< last frame on a socket: without it the connection was cut off
 };
@@ -53,9 +53,9 @@ class FrameSink {
     virtual ~FrameSink() = default;
     virtual bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) = 0;
     /// Implement TcpUpcalls::target, unpack and piece, which are described there.
-    virtual std::byte* target(const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
-    virtual void unpack(const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
-    virtual bool piece(const StreamFragment& piece) = 0;
+    virtual std::byte* target(const StreamFragment& fragment, uint64_t done, uint64_t bytes) = 0;
+    virtual void unpack(const StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
+    virtual bool on_fragment(const StreamFragment& fragment) = 0;
 };
 
 /// The receiving end of a socket. Between two reads it stores only the beginning of an incomplete frame.
@@ -71,26 +71,26 @@ class FrameReader {
     bool arrived(FrameSink& sink, size_t bytes);
 
     /// Returns whether no frame is incomplete, so that the connection may end here.
-    bool at_boundary() const { return kept_bytes_ == 0 && !in_piece() && padding_ == 0; }
-    bool in_piece() const { return done_ < piece_.bytes; }
+    bool at_boundary() const { return stored_bytes_ == 0 && !in_fragment() && padding_ == 0; }
+    bool in_fragment() const { return done_ < fragment_.bytes; }
 
   private:
     bool parse(FrameSink& sink, const std::byte* data, size_t bytes);
     bool parse_frame(FrameSink& sink, const std::byte*& data, size_t& bytes);
-    bool begin_piece(FrameSink& sink, const FramePrefix& prefix, const std::byte*& data, size_t& bytes);
-    bool take_piece(FrameSink& sink, const std::byte*& data, size_t& bytes);
-    void keep(const std::byte* data, size_t bytes, size_t whole);
+    bool begin_fragment(FrameSink& sink, const FramePrefix& prefix, const std::byte*& data, size_t& bytes);
+    bool handle_fragment(FrameSink& sink, const std::byte*& data, size_t& bytes);
+    void store(const std::byte* data, size_t bytes, size_t whole);
 
-    StreamFragment piece_;                 ///< the fragment being received, if done_ < its bytes
-    uint64_t done_ = 0;                    ///< number of bytes of piece_ received so far
-    uint32_t padding_ = 0;                 ///< padding bytes still expected
-    uint32_t kept_bytes_ = 0, whole_ = 0;  ///< stored bytes of an incomplete frame; length of that frame (0: not known yet)
-    std::byte start_[kPieceStart];         ///< stored bytes of the frame while whole_ is 0
-    std::unique_ptr<std::byte[]> rest_;    ///< stored bytes of the frame while whole_ is known
+    StreamFragment fragment_;                ///< the fragment being received, if done_ < its bytes
+    uint64_t done_ = 0;                      ///< number of bytes of fragment_ received so far
+    uint32_t padding_ = 0;                   ///< padding bytes still expected
+    uint32_t stored_bytes_ = 0, whole_ = 0;  ///< stored bytes of an incomplete frame; length of that frame (0: not known yet)
+    std::byte start_[kPieceStart];           ///< stored bytes of the frame while whole_ is 0
+    std::unique_ptr<std::byte[]> rest_;      ///< stored bytes of the frame while whole_ is known
 
     std::byte* buffer_ = nullptr;  ///< buffer passed to prepare(), valid until arrived()
     size_t direct_ = 0;            ///< number of prepared bytes outside the buffer
-    enum class ReadTarget : uint8_t { buffer, piece, frame } into_ = ReadTarget::buffer;
+    enum class ReadTarget : uint8_t { buffer, fragment, frame } into_ = ReadTarget::buffer;
     std::byte scratch_[kFrameAlignment];
 };
 
@@ -99,28 +99,28 @@ class FrameWriter {
   public:
     static constexpr int kParts = 3;
 
-    bool busy() const { return piece_left() > 0 || tail_at_ < tail_.size(); }
+    bool busy() const { return fragment_left() > 0 || tail_at_ < tail_.size(); }
     /// Returns the stream whose fragment is being written, or null.
-    const OutStream* stream() const { return piece_left() > 0 ? stream_ : nullptr; }
+    const OutStream* stream() const { return fragment_left() > 0 ? stream_ : nullptr; }
 
     /// Begins a fragment. Precondition: not busy. `data` must stay valid until the fragment is written or the socket is closed.
-    void begin_piece(const OutStream& stream, StreamRange range, const std::byte* data);
+    void begin_fragment(const OutStream& stream, StreamRange range, const std::byte* data);
     /// Replaces the rest of the fragment by zeros, so that the stream's memory is not read any more. The receiver has the whole stream by
     /// another path and ignores the rest.
-    void empty_piece();
+    void blank_fragment();
     /// Copies the part of a frame that the kernel did not take. Precondition: not busy.
-    void keep_tail(const iovec* parts, int count, size_t taken);
+    void store_tail(const iovec* parts, int count, size_t taken);
     /// Fills in the data to be written next. Returns the number of parts, 0 if nothing waits.
     int gather(iovec (&parts)[kParts]) const;
     void wrote(size_t bytes);
 
   private:
-    uint64_t piece_left() const { return piece_total_ - piece_done_; }
+    uint64_t fragment_left() const { return fragment_total_ - fragment_done_; }
 
     const OutStream* stream_ = nullptr;
     const std::byte* data_ = nullptr;
     uint64_t data_bytes_ = 0;
-    uint64_t piece_total_ = 0, piece_done_ = 0;  ///< bytes of the fragment with head and padding: in total, and written
+    uint64_t fragment_total_ = 0, fragment_done_ = 0;  ///< bytes of the fragment with head and padding: in total, and written
     std::byte head_[kPieceStart];
     std::vector<std::byte> tail_;
     size_t tail_at_ = 0;

@@ -26,7 +26,7 @@ GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHell
             prove("starling tcp listener's proof")};
 }
 
-Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
+Greeting classify(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version) {
     if (hello.magic != TcpHello::kMagic) return Greeting::stranger;
     if (hello.version != version) return Greeting::other_version;
     const bool for_us = hello.target_job == self.job && hello.target_rank == self.rank && hello.key == key;

@@ -73,9 +73,9 @@ struct GreetingKeys {
 };
 GreetingKeys keys_of(const Cipher& cipher, const SealKey& pair, const SealedHello& hello, const SealedWelcome& welcome);
 
-/// The result of judge(), which checks that `hello` has this version and is for process `self` with this key.
+/// The result of classify(), which checks that `hello` has this version and is for process `self` with this key.
 enum class Greeting : uint8_t { fits, other_version, stranger };
-Greeting judge(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
+Greeting classify(const TcpHello& hello, const ProcessId& self, uint64_t key, uint16_t version = kTcpVersion);
 
 /// Returns nullptr if `welcome` accepts the caller, else the reason: the end of a sentence, in a static buffer where it names a version.
 const char* refusal(const TcpWelcome& welcome, uint64_t own_key, uint16_t version = kTcpVersion);

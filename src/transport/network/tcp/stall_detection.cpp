@@ -26,7 +26,7 @@ bool carries_streams(ConnectionParts& of) { return !of.working.empty() || !of.wa
 
 }  // namespace
 
-Health TcpEngine::ask_kernel(const TcpSocket& socket) const {
+Health TcpEngine::query_kernel(const TcpSocket& socket) const {
     return (options.examine ? options.examine : examine)(socket.fd, options.silence_limit_ns);
 }
 
@@ -36,7 +36,7 @@ void TcpEngine::unsettle(TcpSocket& socket) {
     if (!socket.unsettled) {
         socket.unsettled = true;
         socket.acked_at = now;
-        socket.asked_at = 0;
+        socket.queried_at = 0;
         socket.deadline = look;
     }
     socket.deadline = std::min(socket.deadline, look);
@@ -45,32 +45,32 @@ void TcpEngine::unsettle(TcpSocket& socket) {
 
 void TcpEngine::watch_socket(TcpSocket& socket) {
     if (!socket.unsettled) return;
-    if (now >= socket.deadline) look_at_health(socket);
+    if (now >= socket.deadline) check_health(socket);
     if (socket.unsettled) arm(socket.deadline);
 }
 
-void TcpEngine::look_at_health(TcpSocket& socket) {
+void TcpEngine::check_health(TcpSocket& socket) {
     Connection& connection = *socket.connection;
-    const Health health = ask_kernel(socket);
+    const Health health = query_kernel(socket);
     socket.unsettled = health.outstanding || health.unsent;
     socket.deadline = now + kHealthNs;
     if (health.silent)
         return doom(socket, std::string("no answer from ") + print_address(socket.rail.remote, 0) +
                                 " to the data sent: its host, or the network to it, is down");
-    if (connection.doubted_ || connection.finished_ || !carries_streams(parts(connection))) return;
-    if (loses_much(socket, health) || is_stuck(socket, health)) return doubt(connection);
+    if (connection.paused_ || connection.finished_ || !carries_streams(parts(connection))) return;
+    if (loses_much(socket, health) || is_stuck(socket, health)) return pause(connection);
     // A peer that does not answer may be computing, so check less often. The interval stays below kAwayNs: otherwise a process that sleeps
     // between two checks would seem to have been stopped.
-    const uint64_t asked_for = socket.asked_at != 0 ? now - socket.asked_at : 0;
+    const uint64_t asked_for = socket.queried_at != 0 ? now - socket.queried_at : 0;
     socket.deadline = now + std::clamp(asked_for, kStreamLookNs, kAwayNs / 2);
 }
 
 /// Restarts the stall checks after this process has not polled for long; perhaps it was stopped. Answers from before prove nothing about
 /// data that arrived since, so each connection is checked and asked about again.
-void TcpEngine::come_back() {
+void TcpEngine::resume() {
     back_at = now;
     for (auto& socket : sockets) {
-        socket->asked_at = 0;
+        socket->queried_at = 0;
         socket->acked_at = now;
     }
 }
@@ -86,7 +86,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     if (!health.unacknowledged || health.acked != socket.acked) {
         socket.acked = health.acked;
         socket.acked_at = now;
-        socket.asked_at = 0;
+        socket.queried_at = 0;
         return false;
     }
     // Use the session's round-trip time: the kernel's includes the time for which the peer delayed acknowledgements.
@@ -95,14 +95,14 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
                               (session ? 2 * session->round_trip() : 0);
     const uint64_t silent = now - socket.acked_at;
     if (silent >= patience && health.timed_out) return true;
-    if (silent < patience / 2 || !session || !upcalls.ask) return false;
-    if (socket.asked_at == 0) {
-        socket.asked_at = now;
-        upcalls.ask(*socket.connection);
+    if (silent < patience / 2 || !session || !upcalls.request_ack) return false;
+    if (socket.queried_at == 0) {
+        socket.queried_at = now;
+        upcalls.request_ack(*socket.connection);
     }
-    if (session->answered_at() <= socket.asked_at) return false;
+    if (session->answered_at() <= socket.queried_at) return false;
     // A peer that resumes after a pause answers a datagram first, and reads the connection afterwards.
-    if (socket.answered_at < socket.asked_at) socket.answered_at = now;
+    if (socket.answered_at < socket.queried_at) socket.answered_at = now;
     return silent >= patience && now - socket.answered_at >= patience / 2;
 }
 
@@ -111,67 +111,68 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
 bool TcpEngine::stalls(Connection& connection) {
     if (back_at != 0 && now - back_at < kAwayNs) return false;  // the answer may be older than this process's pause
     ConnectionParts& of = parts(connection);
-    if (connection.doubted_ || !of.primary) return connection.doubted_;
+    if (connection.paused_ || !of.primary) return connection.paused_;
     TcpSocket& socket = *of.primary;
-    const Health health = ask_kernel(socket);
-    const bool as_before = socket.asked_at != 0 && health.acked == socket.acked && now - socket.asked_at > options.patience_ns;
-    if (health.acked != socket.acked || socket.asked_at == 0) socket.asked_at = now;
-    if (!health.unacknowledged) socket.asked_at = 0;
+    const Health health = query_kernel(socket);
+    const bool as_before =
+        socket.queried_at != 0 && health.acked == socket.acked && now - socket.queried_at > options.patience_ns;
+    if (health.acked != socket.acked || socket.queried_at == 0) socket.queried_at = now;
+    if (!health.unacknowledged) socket.queried_at = 0;
     socket.acked = health.acked;
     // Data that has reached the peer's host will be read. A connection that progresses is slow but not stuck.
     if (!health.unacknowledged || !(as_before || health.timed_out)) return false;
-    doubt(connection);
+    pause(connection);
     return true;
 }
 
 /// Stops using the connection, and withdraws from its sockets the stream data that they have, which may be delayed for long. The session
 /// repeats the frames itself.
-void TcpEngine::doubt(Connection& connection) {
+void TcpEngine::pause(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    if (connection.doubted_ || connection.state_ != Connection::CarrierState::open) return;
-    if (of.doubt == 0 || now - of.trusted_since > kForgiven * of.doubt)
-        of.doubt = options.doubt_ns;
+    if (connection.paused_ || connection.state_ != Connection::CarrierState::open) return;
+    if (of.pause == 0 || now - of.trusted_since > kForgiven * of.pause)
+        of.pause = options.pause_ns;
     else
-        of.doubt = std::min(2 * of.doubt, kLongestDoubt * options.doubt_ns);
-    connection.doubted_ = true;
-    of.doubt_ends = now + of.doubt;
-    arm(of.doubt_ends);
-    ++counters.doubted;
-    if (upcalls.doubted) upcalls.doubted(connection);
+        of.pause = std::min(2 * of.pause, kLongestDoubt * options.pause_ns);
+    connection.paused_ = true;
+    of.pause_ends = now + of.pause;
+    arm(of.pause_ends);
+    ++counters.paused;
+    if (upcalls.paused) upcalls.paused(connection);
     for (const TcpSocket* socket : of.sockets)
         for (StreamList* list : {&of.working, &of.waiting})
             for (OutStream* stream = list->front(); stream; stream = list->next(stream)) stream->lose(socket->path);
     strand(connection);
 }
 
-void TcpEngine::watch_doubt(Connection& connection) {
+void TcpEngine::watch_pause(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    if (!connection.doubted_ || connection.state_ != Connection::CarrierState::open) return;
-    if (now >= of.doubt_ends) {
+    if (!connection.paused_ || connection.state_ != Connection::CarrierState::open) return;
+    if (now >= of.pause_ends) {
         if (has_delivered(of)) return trust(connection);
-        of.doubt_ends = now + kDoubtLookNs;
+        of.pause_ends = now + kDoubtLookNs;
     }
-    arm(of.doubt_ends);
+    arm(of.pause_ends);
 }
 
 bool TcpEngine::has_delivered(const ConnectionParts& of) const {
     return std::all_of(of.sockets.begin(), of.sockets.end(), [&](const TcpSocket* socket) {
         if (socket->state != TcpSocket::TcpState::open) return true;
-        const Health health = ask_kernel(*socket);
+        const Health health = query_kernel(*socket);
         return !health.unacknowledged && !health.unsent && !socket->writer.busy();
     });
 }
 
 void TcpEngine::trust(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    connection.doubted_ = false;
-    of.doubt_ends = UINT64_MAX;
+    connection.paused_ = false;
+    of.pause_ends = UINT64_MAX;
     of.trusted_since = now;
     for (TcpSocket* socket : of.sockets) {
-        const Health health = ask_kernel(*socket);
+        const Health health = query_kernel(*socket);
         socket->sent_before = health.sent;
         socket->repeated_before = health.repeated;
-        socket->asked_at = 0;
+        socket->queried_at = 0;
     }
     if (upcalls.trusted) upcalls.trusted(connection);
     std::vector<OutStream*> left;

@@ -182,7 +182,7 @@ void TcpEngine::bury(TcpSocket& socket) {
         upcalls.rerouted(*connection);
     }
     if (connection->state_ == Connection::CarrierState::open) pump(*connection);
-    if (connection->state_ == Connection::CarrierState::open) tell_ended(*connection);
+    if (connection->state_ == Connection::CarrierState::open) report_ended(*connection);
 }
 
 void TcpEngine::lose_path(Connection& connection, PathId path) {
@@ -192,7 +192,7 @@ void TcpEngine::lose_path(Connection& connection, PathId path) {
     for (OutStream* stream = of.waiting.front(); stream; stream = of.waiting.next(stream))
         if (stream->lose(path)) again.push_back(stream);
     for (OutStream* stream : again) {
-        if (connection.finished_ || connection.doubted_) {
+        if (connection.finished_ || connection.paused_) {
             upcalls.stranded(*stream);
             continue;
         }
@@ -205,9 +205,9 @@ void TcpEngine::broken(Connection& connection, const std::string& why) {
     ConnectionParts& of = parts(connection);
     while (!of.sockets.empty()) close_socket(*of.sockets.back());
     connection.state_ = Connection::CarrierState::idle;
-    connection.doubted_ = false;
+    connection.paused_ = false;
     of.token = 0;
-    of.redial_at = of.doubt_ends = UINT64_MAX;
+    of.redial_at = of.pause_ends = UINT64_MAX;
     ++counters.broken;
     --counters.connections;
     fail(MPI_ERR_OTHER, "%s", why.c_str());
@@ -279,7 +279,7 @@ void TcpEngine::serve(TcpSocket& socket, uint32_t events) {
     } catch (const std::bad_alloc&) { doom(socket, "out of memory"); }
 }
 
-void TcpEngine::take_events() {
+void TcpEngine::handle_events() {
     epoll_event events[64];
     const int count = epoll_wait(epoll, events, 64, 0);
     for (int i = 0; i < count; ++i) {
@@ -297,7 +297,7 @@ void TcpEngine::watch_clock() {
         if (socket.state == TcpSocket::TcpState::open) {
             watch_socket(socket);
         } else if (now >= socket.deadline) {
-            too_late(socket);
+            time_out(socket);
         } else {
             arm(socket.deadline);
         }
@@ -310,7 +310,7 @@ void TcpEngine::watch_clock() {
             dial_missing(connection);
         }
         arm(of.redial_at);
-        watch_doubt(connection);
+        watch_pause(connection);
         if (connection.state_ != Connection::CarrierState::waiting) continue;
         if (now < of.deadline) {
             arm(of.deadline);
@@ -325,7 +325,7 @@ void TcpEngine::watch_clock() {
 bool TcpEngine::poll(uint64_t time) {
     const bool was_away = now != 0 && time - now > kAwayNs;
     now = time;
-    if (was_away) come_back();
+    if (was_away) resume();
     ++polls;
     anything = false;
     for (size_t i = 0; i < hot.size();) {
@@ -337,7 +337,7 @@ bool TcpEngine::poll(uint64_t time) {
         else
             ++i;
     }
-    if (hot.empty() || blocked > 0 || callers > 0 || polls % kAskEpollEvery == 0) take_events();
+    if (hot.empty() || blocked > 0 || callers > 0 || polls % kAskEpollEvery == 0) handle_events();
     if (!to_pump.empty()) {
         const std::vector<Connection*> now_due = std::move(to_pump);
         to_pump.clear();

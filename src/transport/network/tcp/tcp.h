@@ -49,11 +49,11 @@ struct TcpOptions {
     bool on_rails_alone = false;                ///< whether to listen on the rails' addresses only; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
-    uint64_t doubt_ns = 4'000'000'000;          ///< pause of a connection that stalled; doubled each time, up to 16 times
+    uint64_t pause_ns = 4'000'000'000;          ///< pause of a connection that stalled; doubled each time, up to 16 times
     /// How long data may stay unacknowledged, besides two round trips. The receiver's kernel delays acknowledgements of up to two segments
     /// by 40 ms while its process answers. It delays any number of them while a process that was reading is not scheduled.
     uint64_t patience_ns = 50'000'000;
-    uint64_t piece_bytes = 512 * 1024;        ///< longest fragment; a frame waits for at most one fragment
+    uint64_t fragment_bytes = 512 * 1024;     ///< longest fragment; a frame waits for at most one fragment
     int send_buffer = 0, receive_buffer = 0;  ///< buffer sizes of a socket in bytes; 0: the kernel decides
     Health (*examine)(int fd, uint64_t silence_limit_ns) = nullptr;  ///< replaces the query to the kernel in tests
 };
@@ -64,10 +64,10 @@ using TcpUpcalls = ConnectionUpcalls;
 struct TcpCounters {
     uint64_t connections = 0, sockets = 0;  ///< number of connections and sockets that are open now
     uint64_t opened = 0, failed = 0, broken = 0;
-    uint64_t doubted = 0;    ///< times that a connection was found to stall or to lose packets
-    uint64_t strangers = 0;  ///< callers rejected: no TcpHello, a wrong one, or garbage
+    uint64_t paused = 0;    ///< times that a connection was found to stall or to lose packets
+    uint64_t rejected = 0;  ///< callers rejected: no TcpHello, a wrong one, or garbage
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0;  ///< session frames; bytes of all frames
-    uint64_t pieces_sent = 0, piece_bytes_sent = 0, pieces_received = 0, piece_bytes_received = 0;
+    uint64_t fragments_sent = 0, fragment_bytes_sent = 0, fragments_received = 0, fragment_bytes_received = 0;
     uint64_t writes = 0, reads = 0;  ///< numbers of system calls that transferred data
 };
 
@@ -131,7 +131,7 @@ class Tcp final : public Connections {
     /// Returns when poll() must be called even if wait_fd() is not readable; UINT64_MAX: never.
     uint64_t next_deadline() const;
 
-    StreamTotals pieces_sent() const override { return {counters().pieces_sent, counters().piece_bytes_sent}; }
+    StreamTotals fragments_sent() const override { return {counters().fragments_sent, counters().fragment_bytes_sent}; }
     const TcpCounters& counters() const;
 
   private:
