@@ -1,5 +1,5 @@
-// MPI_Cancel of a send. Synchronous sends, and sends to this process itself, are cancelled; others are abandoned: they complete, and a copy
-// is sent in their place.
+// Implements MPI_Cancel for sends. A synchronous send, or a send to this process itself, is cancelled. Any other send is abandoned: its
+// request completes at once, and a copy of its data is sent instead.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -23,9 +23,9 @@ namespace starling::message {
 
 namespace {
 
-constexpr int kLooks = 1000;  // limit of polls that let a message to this process itself pass others that wait for room
+constexpr int kLooks = 1000;  // maximum number of polls that wait until a message to this process itself has arrived
 
-/// The stand-in for an abandoned send, with a copy of its data. No caller waits for it.
+/// The request that replaces an abandoned send and owns a copy of its data. No caller waits for it.
 struct LetGo : SendRequest {
     std::unique_ptr<std::byte[]> data;
 };
@@ -101,7 +101,7 @@ bool withdraw_envelope(SendRequest& request) {
     return true;
 }
 
-/// Cancels a synchronous send to another process that has no CTS. Returns true if the request is done.
+/// Cancels a synchronous send to another process, from which no CTS has arrived. Returns true if the request is done.
 bool cancel_synchronous(SendRequest& request) {
     if (request.stage == SendRequest::Stage::envelope && request.peer->supports(transport::kSharesMemory))
         return withdraw_envelope(request);
@@ -129,7 +129,8 @@ void complete_with_copy(SendRequest& request) {
 }
 
 bool abandon(SendRequest& request) {
-    // A message to this process itself arrives during these polls, unless MPI_Mprobe has taken it and holds it.
+    // Wait until a message to this process itself has arrived, so that it can be cancelled. If MPI_Mprobe has taken the message, it is
+    // never found.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.has_cts()) return false;
     if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);

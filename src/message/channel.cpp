@@ -24,7 +24,7 @@ size_t ContextTable::remove(MatchContext& channel) {
     const size_t begin = hash(channel.context());
     size_t gap = begin, i = begin;
     while (slots_[gap] != &channel) gap = next(gap);
-    // Close the gap: move back each later entry of this run that may be stored there, so that no search ends too early.
+    // Fill the gap with later entries of this probe sequence that may be stored there, because a search ends at the first empty slot.
     for (i = next(gap); slots_[i]; i = next(i)) {
         const size_t home = hash(slots_[i]->context());
         const size_t from_home = (i - home) & (slots_.size() - 1), from_gap = (i - gap) & (slots_.size() - 1);

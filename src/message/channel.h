@@ -1,5 +1,6 @@
-// MatchContext: one message space (a plane of a communicator) with its matching state. Ranks in a match context are those of the
-// communicator's remote group (in an intra-communicator: of its only group).
+// MatchContext: one message space of a communicator, with its matching state. (A communicator has several: for point-to-point messages, for
+// collective operations, ...) Ranks in a match context are those of the communicator's remote group; in an intra-communicator, those of its
+// only group.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace starling::message {
 
-/// Maps the ranks of a match context to processes; comm::Group implements it. Holds the jobs of all members (link::JobHold).
+/// Maps the ranks of a match context to processes; comm::Group implements it. Keeps references to the jobs of all members (link::JobHold).
 class Roster {
   public:
     virtual ~Roster() = default;
@@ -57,7 +58,7 @@ class MatchContext {
     uint64_t context_;
     const Roster& roster_;
     int my_rank_;
-    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< peers by rank, filled on demand; unused pages stay untouched
+    std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< peers by rank, filled on demand
     std::unique_ptr<MatchQueues> queues_;
 };
 

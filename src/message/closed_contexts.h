@@ -21,8 +21,8 @@ class ClosedContexts {
     std::map<uint64_t, uint64_t> ends_;  ///< intervals that never adjoin: first number → one past the last
 };
 
-/// Declares that no communicator of this process will use this context again (on any plane). Drops the unreceived messages that have
-/// arrived for it, and all that arrive later.
+/// Declares that no communicator of this process will use this context id again, whatever its four lowest bits (the plane). Drops the
+/// unreceived messages that have arrived for it, and all that arrive later.
 void retire_context(uint64_t context);
 
 }  // namespace starling::message

@@ -6,7 +6,7 @@
 //   16              17 bytes        as a message that is too long (protocol/eager.h).
 //   more            16 bytes        in its buffer (collective/core/view.cpp).
 //
-// The program's own messages are never taken for markers, because they travel on another plane.
+// The program's own messages are never taken for markers, because they use another match context.
 #pragma once
 
 #include <array>
@@ -63,7 +63,8 @@ struct ErrorMarker {
 };
 static_assert(sizeof(ErrorMarker) >= ErrorMarker::kMost);
 
-/// Returns whether messages of a match context may be error markers. False for the plane that carries the program's own messages.
+/// Returns whether messages of a match context may be error markers. False for the match context of the program's own point-to-point
+/// messages (plane 0).
 inline bool may_bring_marks(const MatchContext& channel) { return (channel.context() & 15) != 0; }
 
 }  // namespace starling::message

@@ -17,7 +17,7 @@ struct Unexpected {
     static constexpr uint32_t kMagic = 0x4d736721;
     uint32_t magic = 0;
     uint32_t pool_index = 0;
-    MatchContext* channel = nullptr;  ///< match context of the message; null while it is unknown here
+    MatchContext* channel = nullptr;  ///< match context of the message; null while this process does not know it
     link::Peer* peer = nullptr;
     uint64_t context = 0;
     int source = 0;

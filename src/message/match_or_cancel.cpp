@@ -21,8 +21,8 @@ uint64_t their_key(uint32_t sequence) {
     return link::verdict_key(me.job->address().id, me.rank, sequence);
 }
 
-/// Returns whether a match-or-cancel word decides. An RTS from another host has no word in this host's memory. After the sender's death its
-/// cancelled messages fail like its others.
+/// Returns whether a match-or-cancel word decides whether the message was cancelled. A sender on another host has no word in this host's
+/// memory. The word of a dead sender is ignored, because all its messages fail.
 bool has_word(const link::Peer& peer, const Rts& offer) {
     return offer.has_verdict && peer.supports(transport::kSharesMemory) && !peer.dead;
 }

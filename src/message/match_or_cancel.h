@@ -7,8 +7,8 @@
 
 namespace starling::message {
 
-/// Sender: allocates the match-or-cancel word right before the RTS is sent. Sets `has_verdict` if MPI_Cancel can reach the request and the
-/// word is free.
+/// Sender: allocates the match-or-cancel word right before the RTS is sent, unless the send blocks, so that MPI_Cancel cannot be called for
+/// it. Sets `has_verdict` if the word was free.
 void open_verdict(SendRequest& request);
 /// Sender: cancels the message; returns false if its receiver has already matched it.
 bool cancel_verdict(SendRequest& request);

@@ -164,7 +164,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
         const OutOfOrderPackets::SavedPacket& kept = it->second;
         match({peer, kept.says.context, kept.says.source, kept.says.tag, kept.rendezvous,
                static_cast<uint32_t>(kept.payload.size()), kept.payload.data(), true});
-        ++peer.next_receive;  // after the match, as in deliver()
+        ++peer.next_receive;  // only after the match: if memory runs out, the packet is delivered again
         packets.erase(it);
     }
     if (packets.empty()) {
@@ -181,8 +181,8 @@ bool read(const link::Packet& packet, T& out) {
     return true;
 }
 
-/// Handles an RTS that is followed by fragments before a CTS, which do not belong to the previous receive. Returns false if the packet is
-/// malformed.
+/// Handles an RTS. If fragments follow it before a CTS, marks that they do not belong to the previous receive. Returns false if the packet
+/// is malformed.
 [[gnu::noinline]] bool note_offer(link::Peer& peer, const link::Packet& packet) {
     Rts offer;
     if (!read(packet, offer)) return false;

@@ -1,13 +1,14 @@
-// MPI_Cancel of a synchronous send where no match-or-cancel word says whether it was matched (match_or_cancel.h). Only the receiver knows,
-// so the sender asks for its envelope back. The send stays open until the receiver has answered or has received the message.
+// MPI_Cancel of a synchronous send without a match-or-cancel word (match_or_cancel.h), for example to another host. Only the receiver knows
+// whether the message was matched, so the sender asks it to drop the envelope. The send stays open until the receiver has replied or has
+// received the message.
 #pragma once
 
 #include "message/request.h"
 
 namespace starling::message {
 
-/// Requests cancellation from the receiver, at once or when the envelope has been sent. The answer completes the request as cancelled, or
-/// leaves it as it was.
+/// Asks the receiver to cancel the message, at once or when the envelope has been sent. The receiver's reply completes the request as
+/// cancelled, or leaves it unchanged.
 void request_cancel(SendRequest& request);
 /// Asks the receiver whether the message was matched. Called once its envelope has been sent.
 void query_receiver(const SendRequest& request);

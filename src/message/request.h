@@ -50,19 +50,21 @@ struct SendRequest : Request {
     uint32_t stream_to = 0;                  ///< request id of the receive, from its CTS
     uint32_t generation = 0;                 ///< generation that belongs to stream_to
     transport::OutStream* stream = nullptr;  ///< stream to another host, once a CTS has arrived; owned
-    void* loan = nullptr;                    ///< registration of its memory for the receiver (protocol/rdma_read.h); null: none
+    void* loan = nullptr;  ///< registration of the send's memory for the receiver (protocol/rdma_read.h); null: none
     rdma_write::Writing* writing = nullptr;  ///< RDMA write in progress to the receiver; null: none
     /// The step of the send that is next or in progress. The steps from `pieces` on follow the receiver's CTS (protocol/pieces.h, stream.h,
     /// rdma_write.h).
     enum class Stage : uint8_t { eager, envelope, offered, pieces, stream, written } stage = Stage::eager;
-    bool waits = false;        ///< whether its caller blocks until it is done; set before start_send(), or never
+    bool waits = false;        ///< whether the caller blocks until the send is done; set before start_send() or never
     bool retained = false;     ///< whether the send holds a reference of `type`
     bool queued = false;       ///< whether the send is in its peer's queue; only maintained for streams
     bool synchronous = false;  ///< whether the send completes only when matched; set before start_send(), or never
-    bool cancelling = false;   ///< whether MPI_Cancel has asked the receiver, or will ask it
-    bool withdrawn = false;    ///< cancelled before its envelope was sent; the envelope then only carries its sequence number
+    bool cancelling = false;   ///< whether a cancel packet was sent to the receiver, or will be
+    bool withdrawn =
+        false;  ///< whether the send was cancelled before its envelope was sent, which then only carries the sequence number
     bool has_verdict = false;  ///< whether a match-or-cancel word in this process's region exists (match_or_cancel.h)
-    bool of_all = false;  ///< whether it ends when any member of the match context fails; set before start_send(), or never
+    bool of_all =
+        false;  ///< whether the send ends when any member of the match context fails; set before start_send(), or never
 
     bool has_cts() const { return stage >= Stage::pieces; }
     packet::MessageHeader envelope() const { return {sequence, tag, context, source_rank}; }
@@ -87,8 +89,9 @@ struct ReceiveRequest : Request {
     transport::Coverage* coverage = nullptr;       ///< bytes received from another host as fragments; owned
     rdma_write::IncomingWrite* awaited = nullptr;  ///< RDMA target that the sender may write; null: none (any more)
     bool retained = false;                         ///< whether the receive holds a reference of `type`
-    bool of_all = false;  ///< whether it fails when any member of the match context fails; set before start_receive(), or never
-    ListHook hook;        ///< link in the posted queue
+    bool of_all =
+        false;  ///< whether the receive fails when any member of the match context fails; set before start_receive(), or never
+    ListHook hook;  ///< link in the posted queue
 };
 
 }  // namespace starling::message

@@ -27,7 +27,8 @@ namespace {
 
 using Stage = SendRequest::Stage;
 
-STARLING_STATE size_t queued = 0;  ///< eager sends and envelopes in peers' queues, and sends that are being sent as fragments
+STARLING_STATE size_t queued =
+    0;  ///< number of eager sends and envelopes in peers' queues, and of sends in progress as fragments
 
 void enqueue(SendRequest& request) {
     request.peer->sends.push_back(&request);
@@ -156,7 +157,7 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
                   const datatype::Datatype& type, int destination, int tag, const Unsent& unsent) {
     link::Peer* const peer = unsent.peer;
     if (!peer || peer->dead) [[unlikely]] {
-        const bool gone = peer || channel.roster().at(destination).job->dead();  // false: its job cannot be mapped now
+        const bool gone = peer || channel.roster().at(destination).job->dead();  // false: the job cannot be mapped now
         return finish(request, peer ? link::why_dead(*peer, destination) : gone ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER);
     }
     request.buffer = buffer;
@@ -285,7 +286,7 @@ template <auto over, auto in_vain>
 bool end_sends() {
     const size_t before = queued;
     std::vector<SendRequest*> offered;
-    // Sends in a queue leave it in the loop below.
+    // Only collect the sends here, because the next loop removes them from their queues. They are completed after it.
     rendezvous::each([&offered](SendRequest& request) {
         if (over(*request.peer) && in_vain(request)) offered.push_back(&request);
     });

@@ -32,8 +32,8 @@ bool poll_flushes() {
 
 }  // namespace
 
-/// A message in a buffer: this header, then the packed data. Blocks are in address order. The request is allocated separately: programs
-/// built for another MPI leave less room than MPI_BSEND_OVERHEAD, for MPICH 96 bytes.
+/// A message in a buffer: this header, then the packed data. Blocks are in address order. The request is allocated separately, because
+/// programs built for another MPI reserve less than MPI_BSEND_OVERHEAD per message (with MPICH 96 bytes).
 struct BsendBuffer::Block {
     std::unique_ptr<SendRequest> request = std::make_unique<SendRequest>();
     Block* next;

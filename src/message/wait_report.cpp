@@ -90,7 +90,7 @@ void report_posted(WaitReporter& teller) {
     });
 }
 
-// Messages from senders that a wait names are reported first, because the report has a limited number of places.
+// Reports unexpected messages, first those from senders that a wait names, because the report has room for few.
 void report_unexpected(WaitReporter& teller) {
     const std::size_t there = unexpected_pool.live();
     uint32_t told = 0;

@@ -7,7 +7,7 @@
 
 namespace starling::message {
 
-// Report a receive or a send to the wait report. The variants with void* are callbacks of WaitSite and RequestClass.
+// Describe a receive or a send for the wait report. The variants with void* are callbacks of WaitSite and RequestClass.
 void report_receive(const ReceiveRequest& request, progress::WaitReporter& teller);
 void report_send(const SendRequest& request, progress::WaitReporter& teller);
 inline void report_receive(const void* request, progress::WaitReporter& teller) {
@@ -19,7 +19,7 @@ inline void report_send(const void* request, progress::WaitReporter& teller) {
 /// Describes an incomplete request of any kind to the wait report, by the function in its RequestClass. A completed one is not reported.
 void report_request(const void* request, progress::WaitReporter& teller);
 
-/// Reports a probe, a wait for a message that stays in its queue.
+/// Describes a probe: a wait for a message that stays in its queue.
 void report_probe(MatchContext& channel, int source, int tag, progress::WaitReporter& teller);
 
 /// Reports the messages that a collective operation waits for: those of its match context with its tag.

@@ -28,8 +28,9 @@ struct Split {
     std::byte* target = nullptr;
     uint64_t bytes = 0;
     uint64_t chunk = 0;
-    int error = 0;          ///< errno value of this process's own reads; 0: none
-    pid_t last_writer = 0;  ///< without a request: process of a failed job that may still write into this slot
+    int error = 0;  ///< errno value of this process's own reads; 0: none
+    pid_t last_writer =
+        0;  ///< pid of a failed sender that may still write into this slot, valid while `request` is null; 0: none
 
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {
@@ -93,8 +94,8 @@ int read_from_front(const Split& split, link::SplitSlot& slot, uint64_t generati
     int error = 0;
     for (int64_t i; !error && (i = link::claim_chunk(slot, generation, split.total(), false)) >= 0;)
         error = split.read(static_cast<uint64_t>(i) * split.chunk, static_cast<uint64_t>(i + 1) * split.chunk);
-    // Claim the remaining chunks, so that the sender claims no more. The fallback protocol overwrites the chunk that the sender is writing
-    // now.
+    // Claim the remaining chunks, so that the sender claims no more. Another protocol then transfers the whole message again, over the
+    // chunks that the sender has written.
     while (error && link::claim_chunk(slot, generation, split.total(), false) >= 0) {}
     return error;
 }
@@ -107,8 +108,8 @@ bool is_possible(const Matched& message) {
 }
 
 bool pays(const Matched& message) {
-    // Both sides copy only if the sender can help. On a crowded core the sender cannot run while this process does, and a sender that is
-    // reading from this process has no time either.
+    // Copy from both sides only if the sender can help. On a crowded core it cannot run while this process does. While it reads long
+    // messages from this process (open_offers > 0), it has no time.
     return message.bytes >= live(config().split_limit) && !progress::core_is_crowded() && message.peer().open_offers == 0;
 }
 

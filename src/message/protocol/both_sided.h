@@ -2,7 +2,7 @@
 // its chunks in the receiver's memory (transport/shm/cooperative_copy.h).
 //
 //   when    as for kernel_copy.h, if the receive buffer is contiguous too and the sender is another process. Chosen from
-//           STARLING_SPLIT_LIMIT on, unless the core is crowded. Not chosen either while long messages travel the other way too, because
+//           STARLING_SPLIT_LIMIT on, unless the core is crowded. Not chosen while long messages also travel to the sender, because
 //           each side is then busy with its own.
 //   costs   one copy, by two processors if the sender polls in time, and one more packet.
 //   starts  the receiver asks for help (`share_copy`) and starts to read. At most 16 such messages are in progress; the receiver copies

@@ -39,7 +39,8 @@ Cts list(const Matched& message) {
     request.generation = next_generation;
     request.coverage = peer.supports(transport::kStreams) ? new transport::Coverage : nullptr;
     request.serial = receives.add(request);
-    // Fragments sent ahead may reach beyond the end of a shorter receive buffer, so they are accepted only if the whole message fits.
+    // Fragments that were sent before the CTS may reach beyond the end of a shorter receive buffer, so they are accepted only if the whole
+    // message fits.
     const bool all_at_once = message.at_once && message.bytes == message.offer.bytes;
     if (all_at_once && message.offer.ahead) {
         peer.ahead_serial = request.serial;

@@ -13,11 +13,11 @@ Cts list(const Matched& message);
 void send_cts(const Matched& message);
 /// Sends a CTS for fragments to the sender of a registered receive for which no data has arrived. An earlier CTS may have been sent.
 void repeat_cts(const ReceiveRequest& request);
-/// Returns the registered receive that waits for these bytes of a fragment; nullptr if there is none (any more).
+/// Returns the registered receive that waits for these bytes of a fragment; nullptr if no receive waits for them (any more).
 ReceiveRequest* find(const link::Peer& peer, uint32_t serial, uint32_t generation, uint64_t offset, uint64_t bytes);
 /// Counts bytes of a fragment that have been written to the receive's buffer; the last ones complete the receive.
 void arrived(ReceiveRequest& request, uint64_t offset, uint64_t bytes);
-/// Handles a packet of kind `piece` (a fragment).
+/// Handles a packet of kind `fragment`.
 void on_fragment(link::Peer& peer, const link::Packet& packet);
 /// Fails the receives whose senders have failed.
 void fail(const Gone& gone);

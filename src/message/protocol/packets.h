@@ -2,7 +2,7 @@
 //
 //   eager        the whole message in one packet.
 //   rendezvous   an RTS. The receiver, once matched, either copies the data itself (kernel copy) and answers with a FIN (`fetched`), or
-//                answers with a CTS (`clear_to_stream`) and gets fragments (`piece`). Variants of the copy: both sides copy a large
+//                answers with a CTS (`clear_to_stream`) and gets fragments (`fragment`). Variants of the copy: both sides copy a large
 //                message (both_sided.h); between hosts the receiver's device reads (rdma_read.h). Variant of the CTS: the sender's
 //                device writes into the receiver's memory (rdma_write.h).
 #pragma once

@@ -4,7 +4,7 @@
 //           delay. Chosen too where the kernel cannot copy (scattered data of the sender, forbidden, a device's memory).
 //   costs   two copies, which overlap except for the first and the last fragment; no system call.
 //   starts  with the receiver's CTS; a sender that can predict the CTS starts right after its RTS (rendezvous.h).
-//   packet  `piece`: incoming.h.
+//   packet  `fragment`: incoming.h.
 //   fails   only with a process: the receive fails with its sender, the send with its receiver. It needs no other resource.
 #pragma once
 

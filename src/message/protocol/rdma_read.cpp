@@ -12,7 +12,7 @@ namespace starling::message::rdma_read {
 
 namespace {
 
-/// Least size for RDMA read. Shorter messages arrive sooner as frames than their memory is registered.
+/// Minimum message size for RDMA read, bytes. Sending a shorter message as frames takes less time than registering its memory.
 constexpr uint64_t kLeast = 8 * 1024;
 
 /// A receive whose data this process's device is reading.

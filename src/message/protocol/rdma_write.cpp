@@ -18,7 +18,7 @@ struct IncomingWrite : transport::RdmaTarget {
 
 /// A send whose RDMA write is in progress.
 struct Writing : transport::Completion {
-    SendRequest* request = nullptr;  ///< the send; null: the message was sent another way, or has arrived
+    SendRequest* request = nullptr;  ///< the send; null: another protocol has sent the message, or it has arrived
 };
 
 namespace {

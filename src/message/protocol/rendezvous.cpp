@@ -21,7 +21,9 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;  ///< sends from before the RTS until the data is sent
+STARLING_STATE NoDestroy<RequestIds<SendRequest>>
+    listed_storage;  ///< the registered sends: each from before its RTS is sent until all of
+                     ///< its data has been sent
 constinit auto& listed = listed_storage.value;
 
 /// Returns the receiver's cache distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures

@@ -4,7 +4,7 @@
 //   when    between hosts, always.
 //   costs   a packet each way before the first byte; by TCP only the kernel's copies, by the session two more.
 //   starts  with the receiver's CTS, at the sender in begin().
-//   packet  `piece` on the base path, and frames of TCP: incoming.h.
+//   packet  `fragment` on the base path, and frames of TCP: incoming.h.
 //   fails   with the other process, but not with a path: what a failed path lost is sent again. So the memory is needed until the
 //           receiver's FIN.
 #pragma once
@@ -17,7 +17,7 @@ namespace starling::message::stream {
 bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
-/// Sets link's upcalls for the data that TCP delivers.
+/// Registers the functions that receive the stream data that TCP delivers (link's upcalls).
 void listen();
 
 // Functions of the sender.
