@@ -65,12 +65,12 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
     if (look.short_of_cores) core_.suspect_neighbour(look.now);
     const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
     core_.see(look.cpu, neighbour, look.now);
-    // If this thread changed cores, it is unknown which of the two delayed it, so no loss is recorded.
+    // If this thread changed cores, it is unknown on which of the two cores it was delayed, so no loss is recorded.
     if (checked_at_ != 0 && look.now > checked_at_ && stayed) core_.lost(look.now - checked_at_, look.now);
     checked_at_ = look.now;
     if (look.contested) core_.note_foreign_load(look.now);
     const bool contested = core_.contested(look.now);
-    // Move even if unknown threads want this core: on another core they compete with this process alone.
+    // Move even if unknown threads want this core. On the new core such threads compete with one process, here with two.
     if (look.neighbour && core_.should_move(look.now)) return Act::move;
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;

@@ -15,15 +15,15 @@ namespace starling::progress {
 /// core, so this state is kept per core.
 class CoreWatch {
   public:
-    /// Shortest absence that counts as a lost slice: at least one slice of the scheduler, and longer than waiting neighbours keep the core
-    /// among themselves.
+    /// Shortest time off the core that counts as a lost slice, ns: at least one time slice of the scheduler, and longer than a round of
+    /// yields among waiting neighbours.
     static constexpr uint64_t kSliceNs = 1'000'000;
-    /// Two lost slices with at most kBetweenLossesNs between them make a core contested. A contest lasts kFirstContestNs; this doubles, up
-    /// to the longest, if a slice is lost again soon afterwards.
+    /// Two lost slices with at most kBetweenLossesNs between them make a core contested, for kFirstContestNs. This time doubles, up to
+    /// kLongestContestNs, if a slice is lost again soon afterwards.
     static constexpr uint64_t kBetweenLossesNs = 30'000'000;
     static constexpr uint64_t kFirstContestNs = 20'000'000, kLongestContestNs = 1'280'000'000;
     /// After kTurnsBeforeMove yields in a row in which a neighbour ran, this process looks for another core. It tries again after
-    /// kFirstRestNs; this doubles, up to the longest, while it has a neighbour and finds no free core.
+    /// kFirstRestNs. This time doubles, up to kLongestRestNs, while the process has a neighbour and finds no free core.
     static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
@@ -85,12 +85,13 @@ class CoreWatch {
     Contest contests_[kCoresKnown];
     Contest* contest_ = contests_;  ///< contest for the current core
     uint32_t next_forgotten_ = 0;
-    uint32_t vain_ = 0;      ///< yields in a row in which no other thread ran while cores were short
+    uint32_t vain_ = 0;      ///< number of consecutive yields in which no other thread ran while cores were short
     uint64_t vain_at_ = 0;   ///< time of the last yield
     uint32_t lateness_ = 0;  ///< history of yields, one bit each; 1: another thread ran meanwhile
     bool crowded_ = false, suspected_ = false;
     bool neighbour_ = false;
-    uint32_t shared_ = 0;  ///< yields in a row in which a neighbour ran, or sleeps that left the core to one
+    uint32_t shared_ =
+        0;  ///< number of consecutive yields in which a neighbour ran, including sleeps that left the core to one
     uint64_t suspicion_until_ = 0;
     uint64_t begun_ = 0;       ///< time from which losses count
     uint64_t rest_until_ = 0;  ///< time before which this process does not search for a free core
@@ -121,16 +122,16 @@ class Waiting {
         bool short_of_cores = false;  ///< whether a thread of this machine waits for a core; set only if should_check_cores()
     };
 
-    /// Polls between two checks of the core's state. On a crowded core, polls before the first check; kDearPollsCrowded applies if each
-    /// poll is a system call.
+    /// kPollsPerLook: polls between two checks of the core's state. kPollsCrowded: polls before the first check on a crowded core.
+    /// kDearPollsCrowded: the latter if each poll is a system call.
     static constexpr uint32_t kPollsPerLook = 16, kPollsCrowded = 20, kDearPollsCrowded = 3;
-    /// Factor on the polls before the first check of the core's state if the awaited process must be woken first: it answers within 100 µs,
-    /// or is busy.
+    /// Factor on the polls before the first check of the core's state if the awaited process must be woken first. Such a process replies
+    /// within 100 µs unless it is busy.
     static constexpr uint32_t kPatience = 3;
-    /// Spin time while unknown threads want the core. The awaited process may have lost its own core for a slice, and the less this process
-    /// spins meanwhile, the sooner it gets its core back.
+    /// Spin time while unknown threads want the core, ns. The awaited process may have lost its own core for a slice. The less this process
+    /// spins meanwhile, the sooner this process gets its core back.
     static constexpr uint64_t kContestedSpinNs = 50'000;
-    /// Interval between two checks whether the machine is short of cores, and from the start of a wait to the first check.
+    /// Interval between two checks for a shortage of cores, and between the start of a wait and its first check, ns.
     static constexpr uint64_t kAskNs = 50'000;
 
     /// `later`: the awaited process must be woken and needs a core. The wait then spins for as long as waking takes, and sleeps without

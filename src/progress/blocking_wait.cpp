@@ -33,16 +33,17 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint32_t kPollsAlone = 800;      ///< polls before the first check of the core: 40 µs, longer than most partners need
-constexpr uint32_t kLooksPerPoll = 4;      ///< checks of the rings alone between two polls
-constexpr uint32_t kPollsOfSockets = 100;  ///< kPollsAlone if each poll is a system call; takes about as long
+constexpr uint32_t kPollsAlone = 800;  ///< polls before the first check of the core: 40 µs, longer than most partners need
+constexpr uint32_t kLooksPerPoll = 4;  ///< checks of only the rings between two polls of all paths
+constexpr uint32_t kPollsOfSockets =
+    100;  ///< polls before the first check if each poll is a system call: about as long as kPollsAlone
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// Longest sleep while packets wait for room: a receiver that makes room does not ring.
 constexpr uint64_t kRetryNs = 200'000;
-/// Longest sleep while a process manager owes an answer, for which it does not ring.
+/// Longest sleep while a process manager owes a reply, because the reply's arrival does not ring the doorbell.
 constexpr uint64_t kAnswersNs = 1'000'000;
-/// Longest sleep if the awaited event may occur without a ring.
+/// Longest sleep if the awaited event may occur without a ring of the doorbell.
 constexpr uint64_t kUnrungNs = 1'000'000;
 /// Longest sleep of a library thread that leaves the sockets to the application, before it checks whether an application thread still
 /// waits.
@@ -50,10 +51,10 @@ constexpr uint64_t kAsideNs = 1'000'000;
 
 STARLING_STATE job::Doorbell* doorbell = nullptr;
 STARLING_STATE bool may_block = true;
-/// With peers on other hosts, one thread sleeps on the sockets and this socket wakes it; any other thread sleeps on the futex.
+/// Socket that wakes the thread that sleeps on the sockets, if there are peers on other hosts. Any other thread sleeps on the futex.
 STARLING_STATE int wake_socket = -1;
 STARLING_STATE bool sleeping_on_sockets = false;
-/// Whether the last sleep was ended by data on a socket and not by a ring. In that case a death need not be checked for.
+/// Whether data on a socket, and not a ring, has ended the last sleep. The check for dead processes then runs only every 20 ms.
 STARLING_STATE bool woken_by_data = false;
 /// Number of application threads that sleep in a wait.
 STARLING_STATE uint32_t asleep = 0;
@@ -145,7 +146,7 @@ Waiting::CoreObservation look() {
     const uint64_t now = now_ns();
     const uint32_t cpu = own_core();
     const Company company = find_company(cpu, core.is_on(cpu) && core.is_sure_of_foreign_load(now));
-    // Other threads of this process may be on this core too; they have no entry in the table of places.
+    // Other threads of this process may be on this core too; they have no entry in the table of cores (job/places.h).
     return {now, company.neighbour || program_threads_at_once(), cpu, company.contested};
 }
 

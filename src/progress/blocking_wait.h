@@ -59,8 +59,8 @@ bool core_is_crowded();
 /// Sets the doorbell on which waits sleep, and whether they may sleep at all (not in mode poll).
 void set_doorbell(job::Doorbell& doorbell, bool may_block);
 
-/// The kind of thread that sleeps. application: an application thread inside a wait. aside: a library thread while an application thread
-/// waits and polls. server: the thread that serves other hosts.
+/// The kind of thread that sleeps. application: an application thread inside a wait. progress_thread: the thread of STARLING_WAIT=thread.
+/// aside: a library thread while an application thread waits and polls. server: the thread that serves other hosts.
 enum class Sleeper { application, progress_thread, aside, server };
 
 /// Makes peers ring the doorbell from now on; returns the current ring count. While an application thread sleeps in a wait, a ring concerns

@@ -108,7 +108,7 @@ bool move_to_free_core() {
     });
     const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
-        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the search starts behind the current core
+        const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the search starts with the next core
         if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
         // Publish the move before it is made, and check again: two processes that choose the same core see each other, and neither moves.
         own->store(CpuLocation::on(cpu));

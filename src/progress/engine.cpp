@@ -37,28 +37,28 @@ constexpr uint32_t kBusyPolls = 8;
 constexpr uint32_t kBusyWaits = 64;
 STARLING_STATE uint32_t busy_polls = 0;
 STARLING_STATE bool polling = false;  ///< a poll is on the stack, so no other packet may be delivered meanwhile
-/// Polls without events in a row before the progress thread sleeps. The thread for other hosts sleeps sooner, and after one poll if cores
-/// are short.
+/// Number of consecutive polls without events after which the progress thread, or the thread for other hosts, sleeps. The latter sleeps
+/// after one if cores are short.
 constexpr int kQuietPolls = 200, kQuietPollsForHosts = 50;
 /// How long the thread for other hosts relies on its last check for a shortage of cores, ns.
 constexpr uint64_t kShortOfCoresNs = 1'000'000;
 /// Number of test calls without events per yield, so that a loop of tests yields as a wait does.
 constexpr uint32_t kTestsPerYield = 32;
 
-/// Marks that a poll is in progress; the destructor ends this also if the poll throws std::bad_alloc.
+/// Marks that a poll is in progress, until its destructor runs, even if the poll throws std::bad_alloc.
 struct PollingScope {
     PollingScope() { polling = true; }
     ~PollingScope() { polling = false; }
 };
 
-/// The purpose of the library's thread.
+/// The purpose of the library's thread: to poll for the program, or for the RMA accesses of other hosts.
 enum class Serves : uint8_t { nobody, program, other_hosts };
 STARLING_STATE Serves thread_serves = Serves::nobody;
 STARLING_STATE uint32_t rings_awaited = 0;  ///< calls of await_ring() without a matching await_no_ring()
 STARLING_STATE pthread_t thread;
 STARLING_STATE std::atomic<bool> stopping{false};
 
-/// The number of waiting threads, in memory that peers also read.
+/// The record of the number of waiting threads. Peers read it too; before start() it is private.
 STARLING_STATE link::Presence before_start{};
 STARLING_STATE link::Presence* presence = &before_start;
 bool anyone_waits() { return presence->waiting.load(std::memory_order_relaxed) != 0; }
@@ -73,9 +73,9 @@ link::SegmentRegion own_region() {
 }
 job::Doorbell& own_doorbell() { return own_region().doorbell(); }
 
-// The progress thread sleeps on the same doorbell. The doorbell is armed (sleeping = 1) only while no application thread waits inside the
-// library: waiting threads poll by themselves, and a peer then need not wake any. For the thread that serves other hosts, the doorbell is
-// armed while a neighbour's ring is awaited.
+// The progress thread sleeps on the doorbell of the application threads. The doorbell is armed (sleeping = 1) only while no application
+// thread waits inside the library: waiting threads poll by themselves, and a peer then need not wake any. For the thread that serves other
+// hosts, the doorbell is armed while a neighbour's ring is awaited.
 bool is_rung() { return thread_serves == Serves::program || (thread_serves == Serves::other_hosts && rings_awaited != 0); }
 
 void arm() {
@@ -89,7 +89,7 @@ void disarm() {
     if (is_rung()) own_doorbell().sleeping.store(0, std::memory_order_relaxed);
 }
 
-/// Counts an application thread as waiting; the destructor ends this also if the wait throws std::bad_alloc.
+/// Counts an application thread as waiting until its destructor runs, even if the wait throws std::bad_alloc.
 struct Waiter {
     Waiter() {
         const uint32_t others = presence->waiting.load(std::memory_order_relaxed);
@@ -248,7 +248,8 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
     if (condition(argument)) return;
     {
         const Waiter waiter;
-        Idle idle(site, argument);  // declared here, so that its announcement is withdrawn before the progress thread is armed
+        Idle idle(site,
+                  argument);  // in this scope, so that its destructor withdraws the announced sleep before arm() is called
         for (uint32_t busy = 0; !condition(argument);) {
             if (!poll()) {
                 idle.step();

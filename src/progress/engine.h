@@ -50,7 +50,8 @@ void wait_until(F condition, const WaitSite& site = kSomewhere) {
 
 /// Returns whether a coroutine or a thread waits for words that other processes write (progress/flag_wait.h).
 bool flags_are_awaited();
-/// Waits for `request` by polling only the words of flags_are_awaited(), for as long as most such waits take. Returns whether it is done.
+/// Waits for `request` by polling only the words that flags_are_awaited() reports, for as long as most such waits take. Returns whether it
+/// is done.
 bool wait_for_flags_first(const Request& request);
 
 /// Blocks until `request` is done, in the job's waiting mode. The site's callback gets the request as argument.

@@ -23,7 +23,8 @@ void Request::notify_completion() {
 
 namespace {
 
-/// The error texts of the last failures. Texts that are never reported, such as those of freed requests, are overwritten in time.
+/// The requests to which the error texts of the last failures belong. Texts that are never reported, such as those of freed requests, are
+/// overwritten in time.
 constexpr size_t kSentences = 64;
 STARLING_STATE const Request* sentence_of[kSentences] = {};
 STARLING_STATE char* sentences[kSentences] = {};  ///< texts of the failures, from malloc

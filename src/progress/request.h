@@ -29,7 +29,7 @@ struct RequestClass {
     int (*start)(Request& request) = nullptr;    ///< starts a persistent request, for MPI_Start
     bool (*cancel)(Request& request) = nullptr;  ///< MPI_Cancel
     int (*query)(Request& request, MPI_Status& status) = nullptr;  ///< fills the status of a generalized request that is done
-    int (*end)(Request& request) = nullptr;  ///< calls a generalized request's free function; dispose() then does not
+    int (*end)(Request& request) = nullptr;  ///< calls a generalized request's free function; dispose() then does not call it
     /// Reports what the request waits for (progress/wait_report.h).
     void (*report_wait)(const Request& request, WaitReporter& teller) = nullptr;
     void (*completed)(Request& request) = nullptr;  ///< called by complete(), for parts of a larger operation

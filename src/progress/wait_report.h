@@ -93,8 +93,8 @@ void publish_test(uint64_t now);
 /// Returns the cause to which the profile attributes a wait at this site. It calls the site's callback, and so costs as much as publishing.
 profile::Cause cause_of(const WaitSite& site, const void* argument);
 
-/// How long a wait lasts before it is published, and how often it is published again, ns. A human reader needs no faster updates, and
-/// processes that wait in turns never reach the first of these times.
+/// How long a wait lasts before it is published, and the interval at which it is published again, ns. A human reader needs no faster
+/// updates. Processes that wait for each other in turns never wait as long as kTellAfterNs.
 inline constexpr uint64_t kTellAfterNs = 20'000'000, kTellAgainNs = 100'000'000;
 
 }  // namespace starling::progress
