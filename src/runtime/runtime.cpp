@@ -41,7 +41,7 @@ STARLING_STATE pthread_t main_thread;
 STARLING_STATE pid_t process = 0;  ///< the process that called MPI_Init: a forked child is not the rank
 
 STARLING_STATE int users = 0;      ///< number of users: MPI_Init's world until it ends, and open sessions
-STARLING_STATE bool over = false;  ///< true: a user was released for good
+STARLING_STATE bool over = false;  ///< whether a user was released for good, so that the library cannot start again
 
 void set_state(job::RankState state) {
     const link::Process& me = link::self();
@@ -49,7 +49,7 @@ void set_state(job::RankState state) {
     link::publish_state(state >= job::RankState::finalized);
 }
 
-/// Two users of the library, each with its threads, may be inside at the same time, whatever level each of them asks for.
+/// Two users of the library may each have a thread inside at the same time, whatever thread level each of them requests.
 void allow_threads(int required) {
     if (required == MPI_THREAD_MULTIPLE || config().wait == WaitPolicy::thread || (users > 0 && required > MPI_THREAD_SINGLE))
         allow_threads(Threads::at_once);
@@ -79,7 +79,7 @@ int start(int required) {
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as the same rank",
                     rank);
     show_pid(cell);
-    if (config().profile) profile::start_counting();  // before the first peer
+    if (config().profile) profile::start_counting();  // must precede the creation of the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     profile::start_recording(job->segment(), rank);
     message::start();
@@ -111,7 +111,7 @@ bool all_sent() {
 
 constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::Expected::later};
 
-/// Sends the last part of the profile; meanwhile this process still serves others. Called with the lock held.
+/// Sends the last part of the profile; meanwhile this process still serves other processes. Called with the lock held.
 void finish_profile() {
     profile::finish_recording();
     progress::wait_until([] { return profile::handed_on(); }, kHandingOn);
@@ -216,7 +216,7 @@ namespace {
         cell.abort_code.store(code);
         cell.aborted.store(how);
     }
-    if (!threads_at_once()) profile::send_rest();  // other threads may be recording
+    if (!threads_at_once()) profile::send_rest();  // not with several threads, because one of them may still be recording
     flush_output();
     bootstrap::abort_through_manager(code);
     _exit(exit_code);
