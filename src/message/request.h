@@ -60,11 +60,10 @@ struct SendRequest : Request {
     bool queued = false;       ///< whether the send is in its peer's queue; only maintained for streams
     bool synchronous = false;  ///< whether the send completes only when matched; set before start_send(), or never
     bool cancelling = false;   ///< whether a cancel packet was sent to the receiver, or will be
-    bool withdrawn =
-        false;  ///< whether the send was cancelled before its envelope was sent, which then only carries the sequence number
+    bool withdrawn = false;    ///< cancelled before its envelope was sent, which then only carries the sequence number
     bool has_verdict = false;  ///< whether a match-or-cancel word in this process's region exists (match_or_cancel.h)
-    bool of_all =
-        false;  ///< whether the send ends when any member of the match context fails; set before start_send(), or never
+    /// Whether the send ends when any member of the match context fails; set before start_send() or never.
+    bool of_all = false;
 
     bool has_cts() const { return stage >= Stage::pieces; }
     packet::MessageHeader envelope() const { return {sequence, tag, context, source_rank}; }
@@ -89,8 +88,8 @@ struct ReceiveRequest : Request {
     transport::Coverage* coverage = nullptr;       ///< bytes received from another host as fragments; owned
     rdma_write::IncomingWrite* awaited = nullptr;  ///< RDMA target that the sender may write; null: none (any more)
     bool retained = false;                         ///< whether the receive holds a reference of `type`
-    bool of_all =
-        false;  ///< whether the receive fails when any member of the match context fails; set before start_receive(), or never
+    /// Whether the receive fails when any member of the match context fails; set before start_receive() or never.
+    bool of_all = false;
     ListHook hook;  ///< link in the posted queue
 };
 

@@ -27,8 +27,8 @@ namespace {
 
 using Stage = SendRequest::Stage;
 
-STARLING_STATE size_t queued =
-    0;  ///< number of eager sends and envelopes in peers' queues, and of sends in progress as fragments
+/// Number of eager sends and envelopes in peers' queues, and of sends in progress as fragments.
+STARLING_STATE size_t queued = 0;
 
 void enqueue(SendRequest& request) {
     request.peer->sends.push_back(&request);

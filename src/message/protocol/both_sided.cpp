@@ -29,8 +29,8 @@ struct Split {
     uint64_t bytes = 0;
     uint64_t chunk = 0;
     int error = 0;  ///< errno value of this process's own reads; 0: none
-    pid_t last_writer =
-        0;  ///< pid of a failed sender that may still write into this slot, valid while `request` is null; 0: none
+    /// Pid of a failed sender that may still write into this slot, valid while `request` is null; 0: none.
+    pid_t last_writer = 0;
 
     uint32_t total() const { return static_cast<uint32_t>((bytes + chunk - 1) / chunk); }
     int read(uint64_t from, uint64_t to) const {

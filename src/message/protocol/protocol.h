@@ -16,8 +16,8 @@ struct Matched {
     ReceiveRequest& request;  ///< the receive; its peer is set, and it holds a reference of its type
     Rts offer;
     uint64_t bytes;  ///< number of bytes to receive; less than the message's length if the receive's buffer is shorter
-    bool
-        at_once;  ///< whether a receive was posted when the RTS arrived, and no fragment that was sent before the CTS has arrived yet
+    /// Whether a receive was posted when the RTS arrived, and no fragment that was sent before the CTS has arrived yet.
+    bool at_once;
 
     const link::Peer& peer() const { return *request.peer; }
     /// Returns whether this process sent the message to itself, so that its memory is accessible.

@@ -21,9 +21,8 @@ namespace starling::message::rendezvous {
 
 namespace {
 
-STARLING_STATE NoDestroy<RequestIds<SendRequest>>
-    listed_storage;  ///< the registered sends: each from before its RTS is sent until all of
-                     ///< its data has been sent
+/// The registered sends: each from before its RTS is sent until all of its data has been sent.
+STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;
 constinit auto& listed = listed_storage.value;
 
 /// Returns the receiver's cache distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures

@@ -19,9 +19,8 @@ struct Protocol {
 
     // The functions below are null in the row of eager messages.
     bool (*is_possible)(const Matched& message) = nullptr;  ///< whether the protocol can be used
-    bool (*pays)(const Matched& message) =
-        nullptr;  ///< whether this protocol is the best of the usable ones; not called if that of an
-                  ///< earlier row is
+    /// Whether this protocol is the best of the usable ones. Not called if that of an earlier row is.
+    bool (*pays)(const Matched& message) = nullptr;
     bool (*start)(const Matched& message) = nullptr;  ///< starts the transfer; false: not possible now
     void (*fail)(const Gone& gone) = nullptr;         ///< ends the transfers with failed processes; null: there never are any
 };
