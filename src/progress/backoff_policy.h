@@ -90,8 +90,8 @@ class CoreWatch {
     uint32_t lateness_ = 0;  ///< history of yields, one bit each; 1: another thread ran meanwhile
     bool crowded_ = false, suspected_ = false;
     bool neighbour_ = false;
-    uint32_t shared_ =
-        0;  ///< number of consecutive yields in which a neighbour ran, including sleeps that left the core to one
+    /// Number of consecutive yields in which a neighbour ran, including sleeps that left the core to one.
+    uint32_t shared_ = 0;
     uint64_t suspicion_until_ = 0;
     uint64_t begun_ = 0;       ///< time from which losses count
     uint64_t rest_until_ = 0;  ///< time before which this process does not search for a free core

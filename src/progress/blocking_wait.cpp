@@ -35,8 +35,8 @@ namespace {
 
 constexpr uint32_t kPollsAlone = 800;  ///< polls before the first check of the core: 40 µs, longer than most partners need
 constexpr uint32_t kLooksPerPoll = 4;  ///< checks of only the rings between two polls of all paths
-constexpr uint32_t kPollsOfSockets =
-    100;  ///< polls before the first check if each poll is a system call: about as long as kPollsAlone
+/// Polls before the first check if each poll is a system call. They take about as long as kPollsAlone polls of memory.
+constexpr uint32_t kPollsOfSockets = 100;
 constexpr uint64_t kLivenessNs = 20'000'000;
 constexpr uint64_t kLongestSleepNs = 100'000'000;
 /// Longest sleep while packets wait for room: a receiver that makes room does not ring.

@@ -248,8 +248,8 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
     if (condition(argument)) return;
     {
         const Waiter waiter;
-        Idle idle(site,
-                  argument);  // in this scope, so that its destructor withdraws the announced sleep before arm() is called
+        // In this scope, so that its destructor withdraws the announced sleep before arm() is called.
+        Idle idle(site, argument);
         for (uint32_t busy = 0; !condition(argument);) {
             if (!poll()) {
                 idle.step();
