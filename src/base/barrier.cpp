@@ -20,7 +20,7 @@ constexpr long kNeeded = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGIST
 enum class Tristate : uint8_t { nothing, no, yes };
 STARLING_STATE Tristate can = Tristate::nothing, hears = Tristate::nothing;
 
-/// Longer than any store stays in a core's store buffer.
+/// Time for which a thread waits in place of a barrier: longer than any store stays in a core's store buffer.
 constexpr unsigned kLongerThanStoresWaitUs = 1000;
 
 }  // namespace
@@ -47,7 +47,7 @@ bool has_one_thread() {
 }
 
 void barrier_everywhere() {
-    // If the call worked before and fails now, a system call filter was installed since. Waiting replaces the barrier then.
+    // If the call worked before and fails now, a system call filter was installed in between. A wait then replaces the barrier.
     if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     usleep(kLongerThanStoresWaitUs);

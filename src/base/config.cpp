@@ -120,7 +120,7 @@ bool assign(const Variable& variable, const char* text, Config& to) {
     return false;
 }
 
-// Writes the values that the variable accepts, for error texts.
+// Writes the valid values of the variable, for error texts.
 void print_allowed(const Variable& variable, char* text, size_t size) {
     if (variable.type == VariableType::flag) {
         std::snprintf(text, size, "on or off");
@@ -163,8 +163,8 @@ int accept(const char* name, const char* value, Config& to, VariableSource sourc
 
 void print_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
 
-// Reads one line of the file: NAME = value, with or without the prefix and in any case; # starts a comment. The caller keeps the text:
-// members of type text point into it.
+// Reads one line of the configuration file: NAME = value, with or without the prefix and in any case; # starts a comment. The caller must
+// not free the text, because members of type text point into it.
 void read_line(char* line, bool report) {
     line += std::strspn(line, " \t");
     if (!*line || *line == '#') return;
@@ -195,7 +195,7 @@ void read_file(const char* path, bool must_exist, bool report) {
         return;
     }
     constexpr size_t kMost = 64 << 10;
-    char* text = static_cast<char*>(std::malloc(kMost + 1));  // never freed: texts point into it
+    char* text = static_cast<char*>(std::malloc(kMost + 1));  // never freed, because settings of type text point into it
     if (text) {
         text[std::fread(text, 1, kMost, file)] = '\0';
         char* rest = text;
@@ -257,7 +257,7 @@ const Variable* nearest_variable(const char* name) {
         best = &variable;
         least = d;
     }
-    // A name of which half the letters after the prefix differ is another word, not a misspelling.
+    // A name that differs in half the letters after the prefix is not a misspelling but another word.
     const size_t length = std::strlen(name);
     return best && least * 2 <= (length > kPrefixLength ? length - kPrefixLength : 0) + 1 ? best : nullptr;
 }
@@ -300,7 +300,7 @@ int set_variable(const char* name, const char* value, VariableSource source) {
 
 bool reports_settings() {
     if (std::getenv("STARLING_CHECKED")) return false;
-    // Other process managers' variables show the rank just as well.
+    // Another process manager's variable shows the rank too.
     for (const char* name : {"STARLING_RANK", "PMIX_RANK", "PMI_RANK"}) {
         if (const char* rank = std::getenv(name)) return !std::strcmp(rank, "0");
     }

@@ -95,7 +95,7 @@ struct Variable {
     VariableScope scope;
     uint16_t offset;  ///< offset of the member in Config; unused if reserved
     int64_t least, most;
-    const char* const* choices;  ///< the names, ending with nullptr; nullptr if not a choice
+    const char* const* choices;  ///< names of the values of a choice, ending with nullptr; nullptr for any other type
     const char* unit;            ///< unit of the value; may be empty
     const char* doc;
 };

@@ -13,7 +13,7 @@ inline constexpr size_t kFewBytes = 32;
 [[gnu::always_inline]] inline void copy_few(void* to, const void* from, size_t bytes) {
     auto* out = static_cast<std::byte*>(to);
     const auto* in = static_cast<const std::byte*>(from);
-    // Two loads of one size, which may overlap, cover any length between that size and twice that size.
+    // Two loads of n bytes, which may overlap, cover any length from n to 2n.
     const auto twice = [&](auto piece) {
         auto last = piece;
         std::memcpy(&piece, in, sizeof piece);
@@ -43,9 +43,9 @@ void copy_past_caches(void* to, const void* from, size_t bytes);
 
 /// Copies into memory that certain other processes have read and will read again. Chooses between ordinary stores and stores that bypass
 /// the caches, whichever is faster between their cores and this one. An ordinary store must first take the line from the reader's cache.
-/// That costs almost nothing where the two share the cache, and some ten nanoseconds per line where they are far apart. Stores that bypass
-/// the caches avoid this, but then the reader must load from memory. Processes migrate between cores without notice, so ordinary copies are
-/// timed, and while they are not in use one is tried now and then. Not thread-safe.
+/// That costs almost nothing where the two cores share the cache, and some ten nanoseconds per line where they are far apart. Stores that
+/// bypass the caches avoid this, but then the reader must load from memory. Processes migrate between cores without notice. So ordinary
+/// copies are timed, and while this object uses the other kind, it tries an ordinary one now and then. Not thread-safe.
 class CopyPath {
   public:
     /// The readers' recent use of the lines that are overwritten.
@@ -65,7 +65,8 @@ class CopyPath {
     /// Makes the next copy of kWayMatters bytes or more a timed one.
     void time_next_copy() { until_trial_ = 0; }
 
-    /// Minimum bytes for a choice: below it the cost of a few lines matters less than the reader's access to memory.
+    /// Minimum bytes for a choice between the two kinds of stores. Below it the cost of a few lines matters less than the reader's access
+    /// to memory.
     static constexpr size_t kWayMatters = 2048;
 
   private:

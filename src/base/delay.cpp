@@ -16,7 +16,8 @@ namespace starling {
 namespace {
 
 constexpr uint64_t kLeast = 100'000, kMost = StopShare::kLongest;  // ns
-constexpr uint64_t kVisits = 8;                                    ///< one visit of a marked place in this many is a stop
+/// A thread stops at one in this many visits of marked places.
+constexpr uint64_t kVisits = 8;
 
 STARLING_STATE std::atomic<uint64_t> seed{0};  ///< the seed in TEST_DELAYS; 0: not read yet; kNone: there is none
 constexpr uint64_t kNone = 1;

@@ -1,10 +1,10 @@
 // Delays for builds that search for races between processes and threads (-DSTARLING_DELAYS=ON; `make test-delays`). A thread that reaches a
-// marked place sometimes stops there for 0.1 to 5 ms, as if another process had its core. Marks are where another thread or process may act
-// on a state that this one has just published or is about to use: after a lock is released, between a check and its use, before memory is
-// freed.
+// marked place sometimes stops there for 0.1 to 5 ms, as if another process had its core. A place is marked if another thread or process
+// may act on a state that this thread has just published or is about to use. Examples: after a lock is released, between a check and its
+// use, before memory is freed.
 //
 // TEST_DELAYS in the environment is the seed, which together with STARLING_RANK determines the stops; without it there are none. Other
-// builds contain no code for it.
+// builds contain no code for delays.
 #pragma once
 
 namespace starling {

@@ -8,8 +8,8 @@
 
 namespace starling {
 
-/// Memory that replaces the program's in a collective operation, as callbacks and their argument. They are called with the library's lock
-/// held and must not call MPI.
+/// Memory that replaces the program's buffer in a collective operation, as callbacks and their argument. They are called with the library's
+/// lock held and must not call MPI.
 struct SubstituteBuffer {
     void (*begin)(void* state);    ///< called before each start of a persistent operation; not for a non-blocking one
     void (*finish)(void* state);   ///< called at the end of each operation
@@ -25,7 +25,7 @@ extern "C" {
 /// `from` of the packed data. Returns the number of blocks written. The type need not be committed.
 int starling_blocks(MPI_Datatype type, MPI_Count count, MPI_Count from, iovec* blocks, int max);
 
-/// Makes `request` the owner of `loan`. The request is a started or persistent collective operation; returns false if it is of another
-/// kind.
+/// Makes `request` the owner of `loan`, which is released with it. Returns false if `request` is not a started or persistent collective
+/// operation.
 bool starling_lend(MPI_Request request, const starling::SubstituteBuffer* loan);
 }

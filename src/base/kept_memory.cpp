@@ -13,17 +13,17 @@ namespace starling {
 
 namespace {
 
-// Blocks are smaller than the size from which the allocator returns freed memory to the system at once, so a freed block serves the next
-// allocation.
+// Size and number of the reserved blocks. From a larger size on the allocator would return freed memory to the system at once, and a freed
+// block could not serve the next allocation.
 constexpr size_t kBlock = 16 << 10, kBlocks = 8;
 // Atomic, because a thread without the library's lock may allocate memory too.
 STARLING_STATE std::atomic<void*> blocks[kBlocks];
 STARLING_STATE std::atomic<int> scopes = 0;
 STARLING_STATE std::atomic<bool> left = false;
-STARLING_STATE std::atomic<bool> keeps = false;  ///< true: a scope has begun at some time
+STARLING_STATE std::atomic<bool> keeps = false;  ///< whether a scope has begun at any time
 STARLING_STATE std::new_handler before = nullptr;
 
-/// Frees one block of the reserve: the new handler, which `new` calls before it tries again.
+/// Frees one block of the reserve, so that `new` can retry its allocation: this is the new handler.
 void free_block() {
     if (KeptMemory::is_open())
         for (auto& block : blocks)

@@ -18,7 +18,7 @@ class KeptMemory {
 
     /// Refills the reserve as far as the system provides memory. Every scope does this when it begins and when it ends.
     static void fill();
-    /// Returns whether a part of the reserve is missing: it was used, or the system could not provide it.
+    /// Returns whether a block of the reserve is missing: it was used, or the system could not provide it.
     static bool is_short();
     /// Returns whether a KeptMemory scope is open.
     static bool is_open();
@@ -31,7 +31,7 @@ class KeptMemory {
     const int exceptions_;
 };
 
-/// Returns `count` * `bytes` zeroed bytes from calloc, with the retries that `new` makes; throws std::bad_alloc.
+/// Returns `count` * `bytes` zeroed bytes from calloc. Retries as `new` does, and throws std::bad_alloc at last.
 void* allocate_zeros(std::size_t count, std::size_t bytes);
 
 }  // namespace starling

@@ -1,5 +1,5 @@
 // Access to variables that a tool may write at any time (scope `live` in variables.def), from a thread that MPI does not know about. No
-// lock protects their readers, so both sides use relaxed atomics.
+// lock protects the readers, so the reader and the writer use relaxed atomics.
 #pragma once
 
 namespace starling {

@@ -34,15 +34,15 @@ const void* this_thread() { return __builtin_thread_pointer(); }
 bool owned() { return owner.load(std::memory_order_relaxed) == this_thread(); }
 bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); }
 
-/// A thread that unlocks and locks again at once finds the lock free; a sleeper that must first be woken never does. A thread that has
-/// waited this long counts as starving, and the others hold back. Not earlier, since waiting for a wake at every turn costs more than the
-/// turns.
+/// Time after which a waiting thread counts as starving, ns; the others then no longer overtake it. Without this limit, a thread that
+/// unlocks and locks again at once always finds the lock free, and a sleeper that must first be woken never does. A shorter time would cost
+/// more, because the lock would be passed on by a wake at every turn.
 constexpr uint64_t kHungryNs = 200'000;
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
-/// Returns whether a thread can execute a barrier in all other threads of this process, so that the others can omit theirs. First asked
-/// before there are other threads, where it costs nothing.
+/// Returns whether a thread can execute a barrier in all other threads of this process, so that the others can omit theirs. The first call
+/// is made while there is one thread, when registration costs nothing.
 STARLING_STATE bool barrier_checked = false, barrier_available = false;
 bool has_barrier() {
     if (!barrier_checked) {

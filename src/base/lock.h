@@ -13,8 +13,8 @@ namespace starling {
 /// How the program's threads, and the library's own, may be inside the library. Ordered: each value allows more than the one before.
 enum class Threads : uint8_t {
     one,      ///< MPI_THREAD_SINGLE and no MPI session: calls do not even record that they are inside
-    in_turn,  ///< never two threads at once, but that may change: a call records that it is inside, by two plain stores
-    served,   ///< a thread of the library, and the program's threads in turn: every call takes the lock
+    in_turn,  ///< never two threads at once, but that may change; so a call records that it is inside, by two plain stores
+    served,   ///< one thread of the library, and the program's threads one at a time: every call takes the lock
     at_once,  ///< any number of threads: every call takes the lock
 };
 extern std::atomic<Threads> threads_are;

@@ -21,8 +21,8 @@ uint64_t read_limit(const char* path) {
     return said ? bytes : UINT64_MAX;
 }
 
-/// Returns the smallest limit of `group` and all groups above it; shortens `group` group by group. Inside a container the names may be
-/// those of the host; `root` is then the container's.
+/// Returns the smallest limit of `group` and all groups above it. Shortens `group` by one level at a time. Inside a container, `group` may
+/// be a name of the host's hierarchy while `root` is the container's. Groups without a file there have no limit.
 uint64_t least_of(const char* root, char* group, const char* name) {
     uint64_t least = UINT64_MAX;
     for (;;) {

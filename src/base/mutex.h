@@ -1,4 +1,4 @@
-// A libc mutex for short and rare critical sections. Under it nothing waits, and no code of the program runs.
+// A libc mutex for short and rare critical sections. A thread that holds it neither waits nor runs code of the program.
 #pragma once
 
 #include <pthread.h>

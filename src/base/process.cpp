@@ -64,7 +64,7 @@ void set_launchers_pid_namespace(uint32_t number) { apart = number != 0 && numbe
 
 bool process_ended(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;
-    // kill() succeeds for zombies too, and where no process reaps orphans they stay zombies.
+    // kill() succeeds for zombies too, and if their parent never waits for them, they stay zombies.
     char text[512];
     const char* state = read_status(pid, text);
     if (!state) return errno == ENOENT || errno == ESRCH;
@@ -103,7 +103,7 @@ bool unread(int fd) {
 void flush_output() {
     for (FILE* stream : {stdout, stderr}) {
         bool mine = ftrylockfile(stream) == 0;
-        for (int i = 0; i < 20 && !mine; ++i) {  // a thread that prints is done within that time
+        for (int i = 0; i < 20 && !mine; ++i) {  // long enough for a thread that is printing
             usleep(1000);
             mine = ftrylockfile(stream) == 0;
         }
@@ -127,7 +127,7 @@ void request_short_slices() {
     } wish{};
     constexpr uint64_t kSliceNs = 100'000, kNotForChildren = 1;  // SCHED_FLAG_RESET_ON_FORK
     if (syscall(SYS_sched_getattr, 0, &wish, sizeof wish, 0) != 0) return;
-    // If the user has set a niceness below 0, children would lose it by SCHED_FLAG_RESET_ON_FORK.
+    // SCHED_FLAG_RESET_ON_FORK would reset a niceness below 0 in children, so a thread with one requests nothing.
     if (wish.policy != SCHED_OTHER || wish.nice < 0) return;
     wish.size = sizeof wish;
     wish.flags = kNotForChildren;

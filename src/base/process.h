@@ -21,8 +21,8 @@ uint32_t find_pid_namespace();
 /// Sets the launcher's PID namespace; with 0, for unknown, it is assumed to be that of this process.
 void set_launchers_pid_namespace(uint32_t number);
 
-/// A process's parent and its start time in ticks since the host booted. Pid and start time together distinguish a process from a later one
-/// with the same pid. find_origin() returns false if there is no such process.
+/// A process's parent, and its start time in ticks since the host booted. Pid and start time together distinguish the process from a later
+/// one with its pid. find_origin() returns false if there is no such process.
 struct ProcessOrigin {
     pid_t parent = 0;
     uint64_t start = 0;
@@ -33,9 +33,9 @@ bool find_origin(pid_t pid, ProcessOrigin& out);
 /// locks for longer than a moment: fflush(nullptr) would wait for a thread that reads standard input, for instance.
 void flush_output();
 
-/// Waits, for half a second at most, until the readers of standard output and error have read all data from pipes and local sockets. Called
-/// before this process is killed together with its reader: a process manager that hears of an abort ends its helpers on the hosts at once,
-/// and the output that they have not read yet is lost.
+/// Waits until the readers of standard output and error have read all data from pipes and local sockets, for half a second at most. Called
+/// before this process is killed together with its reader: when a process manager is notified of an abort, it ends its helpers on the hosts
+/// at once, and output that they have not read is lost.
 void drain_output();
 
 /// Requests short time slices for this thread (Linux 6.12 and later): the scheduler runs a thread sooner if it asks for microseconds only.

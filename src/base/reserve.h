@@ -5,8 +5,8 @@
 
 namespace starling {
 
-/// Reserves room for `more` elements, with the growth of push_back(). With it, steps that belong together cannot fail halfway: first
-/// everything that may throw std::bad_alloc, then the rest. For std::vector.
+/// Reserves room for `more` elements, with the growth of push_back(). Steps that belong together then cannot fail halfway: all that may
+/// throw std::bad_alloc precedes the first of them. For std::vector.
 template <class Vector>
 void make_room(Vector& vector, typename Vector::size_type more = 1) {
     const auto wanted = vector.size() + more;

@@ -12,8 +12,8 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace starling {
 
-/// A scope in which a thread accesses the program's memory on behalf of another process, which elsewhere would access it directly or by a
-/// device. The program orders its own accesses with these by way of the other process, which the sanitizer does not see.
+/// A scope in which a thread accesses the program's memory on behalf of another process. (Elsewhere that process accesses it directly or by
+/// a device.) The program orders its own accesses with these through messages of the other process, which the sanitizer does not see.
 class AccessForOthers {
   public:
 #ifdef __SANITIZE_THREAD__

@@ -1,6 +1,6 @@
-// Hooks for programs built for another MPI's binary interface. A shim is between them and this library (src/compat), and their callbacks
-// take that MPI's handles. Some kinds of callback have no extra-state argument from which the shim could recognize the program's function;
-// the library has the shim call those.
+// Hooks for programs built for another MPI's binary interface. A shim (src/compat) translates between them and this library, and their
+// callbacks take the other MPI's handles. Some kinds of callback have no extra-state argument from which the shim could recognize the
+// program's function, so the library calls these callbacks through the shim.
 #pragma once
 
 #include "mpi.h"
@@ -24,5 +24,5 @@ extern const Foreign* foreign;
 
 }  // namespace starling
 
-/// Called by a shim, before any other function, to set how callbacks are called. Returns false if there is another shim.
+/// Sets the functions by which callbacks are called. A shim calls it before any other function. Returns false if there is another shim.
 extern "C" bool starling_set_foreign(const starling::Foreign* foreign);

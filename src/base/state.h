@@ -1,11 +1,10 @@
 // The process's Runtime object: all mutable data of the library that live as long as the process. Each file declares its own part, private
-// to it, and the linker places the parts side by side. So the code uses plain addresses, with no pointer to load first, and yet there is
-// one object that can be copied out and in. A simulation that runs several ranks in one process and one thread exchanges the contents when
-// it switches between ranks.
+// to it, and the linker places the parts side by side. So the code uses plain addresses, without loading a pointer first, and the whole can
+// still be copied. A simulation runs several ranks in one process and one thread. It exchanges the contents when it switches between ranks.
 //
-// For that nothing else of the library may be mutable: no variable without the mark, no local static with a guard, no constructor that runs
-// at load. tests/rooms/state_test.py enforces it. Thread-local data (base/current_function.h, base/error.cpp) are not part of it. Neither
-// is the heap: the state points there, so a rank's heap objects are swapped with its state.
+// This requires that nothing else in the library is mutable: no variable without the mark, no local static with a guard, no constructor
+// that runs at load. tests/rooms/state_test.py enforces it. Thread-local data (base/current_function.h, base/error.cpp) are not part of the
+// object. Neither is the heap, but since all pointers into it are in the object, a rank's heap objects are exchanged with it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +14,7 @@
 /// Precedes the definition of a mutable variable with static storage: at namespace scope or in a function, but not in a template,
 /// whose variables GCC puts elsewhere.
 ///     STARLING_STATE uint32_t asleep = 0;
-/// The type of a pointer to a function needs a name (GCC 12 takes the declaration for a function's). The variable must be constructible
+/// A pointer to a function needs a named type (GCC 12 takes the declaration for a function's). The variable must be constructible
 /// at compile time, and its destructor must do nothing: use base/no_destroy.h at namespace scope and Lazy in a function.
 #define STARLING_STATE [[gnu::section("starling_state")]] constinit
 

@@ -6,7 +6,7 @@
 
 namespace starling {
 
-/// Counts the stops, each by the time that it really took: where cores are few, a sleeper resumes many times later than it asked for.
+/// Sums up the stops, each by the time that it really took: where cores are few, a sleep may take many times as long as requested.
 /// Thread-safe. Times in ns.
 class StopShare {
   public:

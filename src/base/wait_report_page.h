@@ -59,10 +59,10 @@ struct alignas(4096) WaitReportPage {
         uint8_t communicator;  ///< index in `communicator`; kNoCommunicator: unknown here, see context
         uint8_t flags;
         uint8_t unused;
-        int32_t rank;       ///< the other side's rank in the communicator, or kAnyRank
+        int32_t rank;       ///< the peer's rank in the communicator, or kAnyRank
         int32_t tag;        ///< tag of the message, or kAnyTag
-        uint32_t peer;      ///< the other side's rank in its job; unused for kAnyRank
-        uint64_t peer_job;  ///< the other side's job; 0: unknown
+        uint32_t peer;      ///< the peer's rank in its job; unused for kAnyRank
+        uint64_t peer_job;  ///< the peer's job; 0: unknown
         uint64_t bytes;     ///< length of the message or the buffer
         uint64_t moved;     ///< bytes of the message that are already transferred
         uint64_t context;
