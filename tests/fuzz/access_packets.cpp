@@ -42,7 +42,8 @@ struct Target {
         if (guard.holder.load() != 0) std::abort();
     }
     void take(uint8_t operation, const std::byte* payload, uint32_t bytes) {
-        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);  // copy of exact size, for the sanitizer
+        // `copy` has exactly the payload's size, so that a sanitizer detects reads past its end.
+        const std::vector<std::byte> before = memory, copy(payload, payload + bytes);
         packet::Header header{};
         header.kind = packet::PacketKind::access;
         header.operation = operation;
@@ -61,7 +62,7 @@ struct Target {
     RegionKey key, addresses;
 };
 
-/// The part of the input that describes one packet.
+/// The bytes of the fuzzer's input that describe one packet.
 struct Recipe {
     uint8_t operation, liar, runs, op;
     uint16_t element, data;

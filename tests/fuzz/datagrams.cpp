@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kTheirEpoch = 1000;
 
-/// The process under attack.
+/// The process whose session receives the fuzzer's datagrams.
 class Target final : public SessionEnvironment {
   public:
     Target() {
@@ -57,7 +57,7 @@ class Target final : public SessionEnvironment {
     volatile unsigned sum = 0;
 };
 
-/// The part of the input that describes one datagram; its stream bytes follow.
+/// The bytes of the fuzzer's input that describe one datagram; the datagram's stream bytes follow them.
 struct Recipe {
     uint8_t liar = 0;  ///< bits that select the fields taken from the input instead of being correct
     uint8_t flags = 0;

@@ -60,7 +60,7 @@ job::JobDescription description() {
     return d;
 }
 
-// A seed must decode; a rejected one would not help.
+// Returns the encoded message as a seed for the fuzzer. Aborts if it does not decode, because a rejected seed reaches too little code.
 template <class Message>
 std::string seed(const Message& message) {
     Message out;

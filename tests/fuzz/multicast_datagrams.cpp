@@ -55,7 +55,7 @@ class Target final : public GroupEnvironment {
     volatile unsigned sum = 0;
 };
 
-/// The part of the input that describes one datagram or note.
+/// The bytes of the fuzzer's input that describe one datagram or note.
 struct Recipe {
     uint8_t what, liar, word, sender, flags, epoch, pause, context;
     uint32_t serial, floor, fragment, bytes;

@@ -34,7 +34,7 @@ class Everyone final : public message::Roster {
     link::Process at(int rank) const override { return {link::self().job, static_cast<uint32_t>(rank)}; }
 };
 
-/// The process under attack: rank 0 of a job of two.
+/// The process that receives the fuzzer's packets: rank 0 of a job of two.
 struct Target {
     Everyone everyone;
     std::unique_ptr<message::MatchContext> channel;
@@ -48,7 +48,7 @@ Target& target() {
         if (job::JobSegment::create(2, nullptr, 0, segment)) std::abort();
         auto* t = new Target;
         t->address = segment.address();
-        // Answers to the sender do not matter: the inbox of rank 1 fills and stays full.
+        // No process reads the replies to rank 1: its inbox fills and stays full.
         link::Job* job = link::adopt_own_job(std::move(segment), 0);
         set_variable("STARLING_SINGLE_COPY", "off");
         link::start();
@@ -76,7 +76,7 @@ struct Guarded {
     }
 };
 
-/// The part of the input that describes one packet: 24 bytes, then the payload.
+/// The bytes of the fuzzer's input that describe one packet: 24 bytes, then the payload.
 struct Recipe {
     uint8_t kind, sender, sequence_step, payload_bytes;
     uint32_t claimed_bytes;
@@ -94,7 +94,7 @@ void put(Target& t, const Recipe& recipe, const uint8_t* payload, size_t payload
     cell->header.kind = static_cast<packet::PacketKind>(recipe.kind % 14);
     cell->header.operation = 0;
     cell->header.where = static_cast<packet::PayloadLocation>(recipe.kind >> 6);
-    // Mostly the expected sequence number; otherwise no message would match.
+    // Use the expected sequence number for most packets, because a message with another number matches no receive.
     cell->header.message.sequence = recipe.sequence_step < 200 ? sequence : sequence + recipe.sequence_step - 220;
     cell->header.message.tag = recipe.tag;
     cell->header.message.source = recipe.source;
@@ -112,7 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Target& t = target();
     link::Peer& peer = *link::self().job->peer(1);
     uint32_t sequence = peer.next_receive;
-    // Streams that never end leave receives posted, as in a program that waits; those must stay valid.
+    // A rendezvous message that never ends leaves its receive posted, as in a program that waits. Such receives must stay valid, so they
+    // are kept for all inputs.
     static std::vector<std::unique_ptr<Guarded>> waiting;
     for (const int source : {0, 1, MPI_ANY_SOURCE})
         for (const int tag : {1, MPI_ANY_TAG}) {

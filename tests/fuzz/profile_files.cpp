@@ -18,7 +18,8 @@ constexpr const char* kHead = R"({"kind":"profile","version":1,"application":"a"
                               R"({"kind":"job","job":0,"parent":null,"size":3,"hosts":["a","b"],"places":[[0,0,2],[1,2,1]]})"
                               "\n";
 
-constexpr uint32_t kMostProcesses = 4096;  ///< limit: a few bytes of input could ask for more, which would take long to check
+/// Limit on the processes of a profile: a few bytes of input could claim more, which would take long to check.
+constexpr uint32_t kMostProcesses = 4096;
 
 }  // namespace
 

@@ -21,7 +21,8 @@ void check(std::string_view bytes) {
 }
 
 void check_orders(std::string_view bytes) {
-    // Limits are clamped, so only a message that was decoded once must be reproduced exactly.
+    // decode() clamps the limits in an order. So the input may differ from the first encoding, but the second encoding must equal the
+    // first.
     Orders orders, again;
     if (!decode(bytes, orders)) return;
     const std::string first = encode(orders);

@@ -176,7 +176,7 @@ void frames() {
         CHECK(seen.data == data && seen.event.user == &user, "frame %u of %zu bytes", i, seen.data.size());
         if (side == 1) send_frame(queue, data);
     }
-    // More frames than there are buffers of either kind, while the receiver does not poll: its device reports "not ready".
+    // Side 0 sends more frames than side 1 has receive buffers, and side 1 does not poll: its device answers "receiver not ready".
     for (unsigned i = 0; side == 0 && i < 1000; ++i) send_frame(queue, pattern(1 + i % 600, i));
     if (side == 1) usleep(200'000);
     for (unsigned i = 0; side == 1 && i < 1000; ++i)
@@ -199,7 +199,7 @@ uint64_t done() {
 constexpr size_t kBytes = 1 << 20;
 alignas(8) std::byte area[kBytes + 64];
 
-/// Both sides' areas with corresponding offsets.
+/// Registered memory of this side and of the peer: an offset in one corresponds to the same offset in the other.
 struct Mirror {
     Memory registered;
     Area theirs;
@@ -336,7 +336,7 @@ void groups() {
         const iovec part = {const_cast<std::byte*>(data.data()), data.size()};
         const std::string name = "cast" + std::to_string(i);
         if (i % 2 == static_cast<unsigned>(side)) {
-            // Repeat until it has arrived: switches take time to add a group's member.
+            // Repeat the datagram until the peer has received it, because switches take time to add a member to a group.
             const std::string heard = directory + "/" + name + "." + std::to_string(1 - side);
             do {
                 until_taken([&] { return member->send(&part, 1); });
@@ -351,7 +351,7 @@ void groups() {
     unseen.clear();
 }
 
-// The script pulls side 0's cable and reconnects it.
+// A step in which the script pulls side 0's cable and reconnects it.
 void link_down() {
     int user = 0;
     Queue* queue = connected("link", &user);
@@ -374,7 +374,7 @@ void link_down() {
     unseen.clear();
 }
 
-// The script removes side 1's device while both sides communicate.
+// A step in which the script removes side 1's device while both sides communicate.
 void removal() {
     int user = 0;
     Queue* queue = connected("removal", &user);

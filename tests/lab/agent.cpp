@@ -20,7 +20,7 @@ using namespace starling::lab;
 
 namespace {
 
-constexpr int agent_failed = 255;  // like ssh
+constexpr int agent_failed = 255;  // exit code if the agent itself fails, as for ssh
 int connect_seconds = 10;
 
 struct Arguments {
@@ -54,7 +54,7 @@ int connect_to(const char* host) {
     }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     timeval limit{connect_seconds, 0};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // limits connect
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // Linux applies the send timeout to connect() too.
     if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         const char* reason = errno == EINPROGRESS ? "Connection timed out" : std::strerror(errno);
         std::fprintf(stderr, "agent: connect to host %s port %d: %s\n", host, agent_port, reason);

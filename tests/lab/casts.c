@@ -278,7 +278,7 @@ static void subsets(int count) {
     free(comms);
 }
 
-/* Communicators are freed while others are created: a group that is being tested for one communicator is claimed by another, or is no
+/* Frees communicators while others are created, so that a group that is being tested for one communicator is claimed by another or is no
  * longer needed. */
 static void sharing(long rounds) {
     unsigned char data[1024];

@@ -8,8 +8,8 @@
 namespace starling::lab {
 
 struct Wish {
-    uint32_t group;  // network order
-    bool join;       // false: leave
+    uint32_t group;  // IPv4 address of the multicast group, in network byte order
+    bool join;       // whether the host joins the group; false: it leaves
 };
 
 inline uint32_t word_at(const unsigned char* bytes) {

@@ -12,7 +12,7 @@ namespace starling::lab {
 struct Plan {
     std::string state;  // the lab's directory; has the same path in every host
     int hosts = 1;      // number of hosts: lab1 ... labN
-    int rails = 1;      // rail0 ... on each host
+    int rails = 1;      // network interfaces per host: rail0, rail1, ...
     int mtu = 1500;
     bool shared_tmp = false;        // use the machine's /tmp in place of one per host
     bool fixed_neighbours = false;  // permanent ARP entries: all namespaces share the kernel's ARP table, too small for many hosts

@@ -33,7 +33,7 @@ namespace {
 
 struct Command {
     pid_t pid = -1;
-    int in = -1, out = -1, err = -1;  // our ends of its pipes; -1: closed
+    int in = -1, out = -1, err = -1;  // this process's ends of the command's standard input, output and error pipes; -1: closed
 };
 
 // Runs the command with a login's environment: like ssh, it passes nothing of the caller's environment.
@@ -136,7 +136,7 @@ void serve_host(bool agents, std::string_view ready) {
     int children = must(signalfd(-1, &mask, SFD_CLOEXEC), "signalfd");
     int listener = agents ? listen_for_agents() : -1;
     if (!write_all(STDOUT_FILENO, ready.data(), ready.size())) die("ready");
-    // Release the creator's output, so that a reader waiting for its end does not wait for this process.
+    // Redirect standard output and error, so that a process that reads them until their end does not wait for this process.
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);
     while (true) {

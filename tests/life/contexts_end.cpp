@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     JobHeader& job = header();
-    // The counter never decreases: packets for freed numbers are dropped.
+    // Only increase the job's counter of context ids: packets for numbers that were freed are dropped.
     for (const uint64_t drawn : {(uint64_t{1} << 28) - 5, (uint64_t{1} << 28) + 100, (uint64_t{1} << 32) - 5}) {
         move_on(job, drawn);
         all_differ();

@@ -28,7 +28,7 @@ static MPI_Comm spawn(char* program, MPI_Comm over) {
 static void child(MPI_Comm parent) {
     MPI_Comm talk, both;
     int value = 42, go;
-    OK(MPI_Intercomm_merge(parent, 1, &talk));  // only with rank 0 of the parents
+    OK(MPI_Intercomm_merge(parent, 1, &talk));  // the remote group is rank 0 of the parents alone
     OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, talk, 0, 7, &both));
     OK(MPI_Recv(&go, 1, MPI_INT, 0, 0, talk, MPI_STATUS_IGNORE));
     for (value = 42; value < 142; ++value) OK(MPI_Send(&value, 1, MPI_INT, 1, 0, both));
@@ -51,9 +51,9 @@ static void messages_wait(char* program, int rank) {
     OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, talk, 1, 7, &both));
     if (rank == 0) {
         OK(MPI_Send(&go, 1, MPI_INT, 1, 0, talk));
-        OK(MPI_Recv(&value, 1, MPI_INT, 1, 1, talk, MPI_STATUS_IGNORE));  // some messages are sent
+        OK(MPI_Recv(&value, 1, MPI_INT, 1, 1, talk, MPI_STATUS_IGNORE));  // received when the child has sent its messages
     } else {
-        double end = MPI_Wtime() + 0.5;  // until the first message is in the inbox
+        double end = MPI_Wtime() + 0.5;  // long enough for the first message to reach the inbox
         while (MPI_Wtime() < end) OK(MPI_Iprobe(0, 0, both, &flag, MPI_STATUS_IGNORE));
         give_them_back();
         for (int i = 42; i < 142; ++i) {
@@ -80,7 +80,7 @@ static void spawning_fails(char* program, int rank) {
     if (rank == 1) give_them_back();
     EXPECT_INT(children == MPI_COMM_NULL, 1);
     OK(MPI_Error_class(error, &class));
-    EXPECT_INT(class, MPI_ERR_OTHER);  // temporary: no process has failed
+    EXPECT_INT(class, MPI_ERR_OTHER);  // the class of a temporary error: no process has failed
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 

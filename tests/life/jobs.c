@@ -66,7 +66,8 @@ static void raise_to(struct Held* most, struct Held now) {
     if (now.rss_kb > most->rss_kb) most->rss_kb = now.rss_kb;
 }
 
-// State of ended jobs is collected periodically, so a few are always left; a leak would leave one per cycle.
+// Fails if `after` exceeds `before` by more than the state of a few ended jobs. Such state is collected periodically, so a few are always
+// left; a leak would leave one per cycle.
 static void expect_no_more(const char* who, struct Held before, struct Held after) {
     if (after.maps > before.maps + 40) fail_at(__FILE__, __LINE__, who, "mappings: %ld, then %ld", before.maps, after.maps);
     if (after.descriptors > before.descriptors + 20)
@@ -101,7 +102,7 @@ static int launcher_pid(void) {
 }
 
 static int looks;            ///< whether this cycle measures mappings, descriptors and memory
-static struct Held farther;  ///< held by the child's launcher: another host's daemon, or this process's own launcher
+static struct Held farther;  ///< resources of the child's launcher: another host's daemon, or this process's own launcher
 
 static void spawn_one(char* program, char* port, MPI_Info info) {
     (void)port;
@@ -160,7 +161,7 @@ static void run(long cycles, void (*one)(char*, char*, MPI_Info), char* program,
     long last_cycle = 0;
     for (long cycle = 0; cycle <= cycles; cycle++) {
         const int third = cycle < cycles / 3 ? 0 : cycle < 2 * (cycles / 3) ? 1 : 2;
-        // Measure in every cycle of a short run; in a long run the measurements would take longer than the cycles.
+        // In a long run measure only in every 50th cycle, because measurements take longer than cycles.
         looks = cycles <= 2000 || cycle % 50 == 0;
         if (looks) {
             raise_to(&own[third], held_by(getpid()));

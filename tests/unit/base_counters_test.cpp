@@ -53,7 +53,7 @@ TEST(Counters, CountersMoveIntoSharedMemory) {
     EXPECT_GT(seen.since, 0u);
     EXPECT_EQ(counter_value(*find_counter("yields"), seen), 42u);
     EXPECT_EQ(counter_value(*find_counter("messages_ring"), seen), 1u);
-    EXPECT_EQ(counters.yields, 0u);  // the child counts its own yields, not this process
+    EXPECT_EQ(counters.yields, 0u);  // this process's yields do not contain the child's
     munmap(page, kCounterPage);
 }
 

@@ -56,7 +56,7 @@ TEST_F(LibraryLock, TheLockIsReleasedWhileTheProgramsFunctionsRun) {
     EXPECT_TRUE(is_inside());
 }
 
-// Threads that poll in turns: the holder hands the lock over, so that no thread starves.
+// Several threads poll in turns. The holder of the lock hands it over, so that no thread starves.
 TEST_F(LibraryLock, HandoverKeepsPollingThreadsFromStarving) {
     constexpr int kThreads = 3;
     std::atomic<bool> stop{false};
@@ -78,7 +78,7 @@ TEST_F(LibraryLock, HandoverKeepsPollingThreadsFromStarving) {
     EXPECT_TRUE(all_had_turns()) << turns[0] << " " << turns[1] << " " << turns[2];
 }
 
-// One thread reacquires the lock at once and holds it nearly all the time. Another wants it now and then, and must be woken.
+// One thread reacquires the lock at once and holds it nearly all the time. A second thread enters now and then, and must be woken.
 TEST_F(LibraryLock, ImmediateReacquisitionStarvesNoThread) {
     constexpr int kTurns = 100;
     constexpr long kMost = 200'000;  // turns of the first thread; about ten per turn of the second on an idle machine
@@ -141,7 +141,7 @@ TEST_P(LockEnabledLater, MultithreadingMayBeEnabledWithinACall) {
     std::thread([] { Lock lock; }).join();
 }
 
-// One thread runs without the lock and only now and then steps out, as a wait does. Another enables multithreading.
+// One thread runs without the lock and steps out only now and then, as a blocking wait does. A second thread calls allow_threads().
 TEST_P(LockEnabledLater, EnablingWaitsForTheThreadInside) {
     std::atomic<bool> began{false}, stop{false};
     std::atomic<int> idled{0};

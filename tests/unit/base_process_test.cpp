@@ -21,7 +21,7 @@ constexpr char kLine[] = "the reason\n";
 pid_t child_that_prints(const std::array<int, 2>& ends) {
     const pid_t child = fork();
     if (child != 0) return child;
-    // The child must not wait for the readers of the test's own output.
+    // Standard output becomes the pipe too, so that drain_output() does not wait for the readers of the test's own output.
     if (dup2(ends[1], STDERR_FILENO) < 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(3);
     if (write(STDERR_FILENO, kLine, sizeof kLine - 1) != static_cast<ssize_t>(sizeof kLine - 1)) _exit(3);
     drain_output();
@@ -54,7 +54,7 @@ int code_of(pid_t child) {
 void expect_the_reader_is_waited_for(const std::array<int, 2>& ends) {
     const pid_t child = child_that_prints(ends);
     ASSERT_GT(child, 0);
-    usleep(50'000);  // a child that does not wait has checked before this
+    usleep(50'000);  // time for a child that fails to wait to check the pipe too early
     std::array<char, sizeof kLine> text{};
     EXPECT_EQ(read(ends[0], text.data(), text.size()), static_cast<ssize_t>(sizeof kLine - 1));
     EXPECT_EQ(std::string(text.data()), kLine);

@@ -98,17 +98,17 @@ TEST(HostJoin, TheJobStartsThoughAnotherUserOccupiesTheSocketNames) {
     bool taken = true;
     ASSERT_EQ(join_host(job_of_two(0), id, first, taken), 0) << failure_text();
     EXPECT_FALSE(taken);
-    // A process that joins when the names are free again finds the same helper.
+    // After the names were freed, a process that joins finds the same helper.
     squatter.leave();
     ASSERT_EQ(join_host(job_of_two(1), id, second, taken), 0) << failure_text();
     EXPECT_EQ(first.header().owner_pid, second.header().owner_pid);
     EXPECT_EQ(first.header().secret[0], second.header().secret[0]);
-    // A process whose rank is already taken gets that answer, whatever else prevents others from joining.
+    // join_host() sets `taken` for a process whose rank has already joined, whatever else prevents the join.
     EXPECT_FALSE(taken);
     JobSegment third;
     EXPECT_NE(join_host(job_of_two(0), id, third, taken), 0);
     EXPECT_TRUE(taken);
-    // A process also finds the helper when the first name is occupied again.
+    // Also when another user occupies the first name again, a process finds the helper.
     Squatter again(id, 1);
     ASSERT_TRUE(again.holds());
     const int helper = connect_helper(id);
@@ -152,7 +152,7 @@ TEST(HostJoin, TheHelperEndsIfItsStarterDiesBeforeJoining) {
     EXPECT_EQ(poll(&end, 1, 40'000), 1) << "the helper holds the starter's output";
     EXPECT_EQ(end.revents & (POLLIN | POLLHUP), POLLHUP);
     close(output[0]);
-    // A process that joins now starts another helper.
+    // The first helper has ended, so the next process that joins starts another.
     JobSegment segment;
     bool taken;
     EXPECT_EQ(join_host(job_of_two(1), id, segment, taken), 0) << failure_text();

@@ -21,7 +21,8 @@ using pmi::Decoder;
 using pmi::PmiMessage;
 using pmi::PmiVersion;
 
-/// An expected line and its answer, verbatim in the spoken version's syntax. Empty: no answer. "HANG UP" closes the socket.
+/// A message that the manager expects and its reply, both in the syntax of the PMI version in use. Empty: no reply. "HANG UP" closes the
+/// socket.
 struct Line {
     const char* expected;
     std::string answer;
@@ -108,7 +109,7 @@ Script script_two() {
             {"finalize", "cmd=finalize-response;rc=0;"}};
 }
 
-constexpr size_t kFactsOne = 5;  ///< lines of the script that start() uses
+constexpr size_t kFactsOne = 5;  ///< number of script lines that start() consumes
 constexpr size_t kFactsTwo = 5;
 
 struct Finding {
@@ -261,7 +262,7 @@ TEST(PmiManager, ALookUpDoesNotWaitForABarrier) {
         Finding finding;
         bool asked = true;
         const int error = manager->lookup(3, "port", note, &finding, asked);
-        // The script may or may not have ended: the result is "no answer yet" or "manager closed the connection".
+        // The script may have ended: then the manager has closed the connection. Otherwise it has not replied yet.
         EXPECT_FALSE(!error && asked);
         EXPECT_EQ(finding.value, "(not called)");
     }

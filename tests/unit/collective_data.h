@@ -57,7 +57,7 @@ inline const Shape& single() {
     return shape;
 }
 
-/// Types of two numbers: packed, with gaps, with data before the address, out of order.
+/// Datatypes of two numbers: packed, with gaps, with data before the buffer's address, and in reverse order.
 inline const std::vector<const Shape*>& pairs() {
     static const Shape packed = make_shape({0, 4}, 0, 8);
     static const Shape gaps = make_shape({4, 12}, 0, 20);

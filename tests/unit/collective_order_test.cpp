@@ -24,7 +24,7 @@ using namespace simulation;
 namespace collective = starling::collective;
 using collective::Shares;
 
-/// Each participant's part in one operation of each kind, all with two pairs of numbers per rank.
+/// Data and tasks of all participants for one operation of each kind, each with two pairs of numbers per rank.
 struct Everything {
     int n;
     std::vector<Values> own;
@@ -239,7 +239,7 @@ TEST(CollectiveOrder, ATruncatedMessageEndsTheOperationWithAnError) {
                 const auto errors = world.run([&](int p, View v) { return state.task(which, p, v); });
                 ASSERT_NE(errors, std::vector<int>{-1}) << "deadlock";
                 if (at >= world.delivered()) break;
-                // The receiver and all that depend on it return MPI_ERR_TRUNCATE.
+                // The receiver of the overlong message and all participants that depend on its data return MPI_ERR_TRUNCATE.
                 int truncated = 0;
                 for (const int error : errors) {
                     truncated += error == MPI_ERR_TRUNCATE;
@@ -287,7 +287,7 @@ struct RowCall {
     }
 };
 
-/// Runs a row whose messages from number `message` on fail; returns whether there were any.
+/// Runs a row of the algorithm table while all messages from number `message` on fail. Returns whether the run had so many messages.
 bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed) {
     constexpr int n = 4;
     Chooser chooser(seed);

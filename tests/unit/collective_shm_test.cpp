@@ -26,7 +26,8 @@ using namespace starling::collective;
 using starling::simulation::Fiber;
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kFewer = 10;  ///< reduces the runs: sanitized runs are slow, and look for other faults
+/// Divisor of the number of runs: AddressSanitizer makes them slow, and looks for memory errors, not for wrong orders.
+constexpr int kFewer = 10;
 #else
 constexpr int kFewer = 1;
 #endif
@@ -76,8 +77,8 @@ class Machine {
     Machine(Scheduler& scheduler, int n) : scheduler_(scheduler), participants_(static_cast<size_t>(n)) {}
     Machine(const Machine&) = delete;
 
-    /// Returns whether all bodies ended; false on a deadlock. `dead` does not run: when no other participant can continue, their waits
-    /// return false.
+    /// Runs the body once per participant; returns whether all ended, false on a deadlock. Participant `dead` does not run. When no other
+    /// participant can continue, their waits return false.
     bool run(const std::function<void(int)>& body, int dead = -1) {
         body_ = &body;
         dead_ = dead;
@@ -185,8 +186,8 @@ class Machine {
 };
 Machine* Machine::current = nullptr;
 
-/// Outbox blocks that each participant can provide; so few that there is often none. A block is free again exactly when all participants
-/// have finished with it.
+/// Outbox blocks of all participants, so few that often none is free. A block is free again exactly when all participants have finished
+/// with it.
 struct Places {
     static constexpr int kMost = 2;
     struct Place {
@@ -194,7 +195,7 @@ struct Places {
         uint32_t until;
     };
     std::vector<std::array<Place, kMost>> of;
-    int used = kMost;  ///< number of blocks per participant
+    int used = kMost;  ///< number of blocks in use per participant
 };
 
 /// A condition that a participant's coroutine waits for.
@@ -338,7 +339,7 @@ class Member {
     int errors_ = 0, last_error_ = MPI_SUCCESS;
 };
 
-/// An operation with a check to run at its end.
+/// An operation that runs a check when it has succeeded.
 template <class Operation>
 struct Meeting : Operation {
     std::function<void()> all_came;
@@ -456,7 +457,7 @@ enum Operation {
     kOperations
 };
 
-/// Returns the first sequence number of a program. For every second program the numbers wrap around soon.
+/// Returns the sequence number of a program's first operation. In every second program it is so large that the numbers wrap around soon.
 uint32_t first_of(const std::vector<Operation>& operations) {
     uint32_t sum = 0;
     for (const Operation each : operations) sum = sum * 3 + each;
@@ -592,7 +593,7 @@ void explore(int n, int few, Driver driver, const std::vector<Operation>& operat
     // Operations that no lane supports run in turn; their mix with lanes is tested at random.
     const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
-    if (driver != Driver::blocking) limit /= 4;  // other drivers have the phases of the blocking one
+    if (driver != Driver::blocking) limit /= 4;  // the blocking driver runs the same phases and explores more schedules
     Scheduler scheduler(preemptions);
     int runs = 0;
     do {
@@ -645,7 +646,7 @@ TEST(SharedMemoryStage, RepeatedOperationsWithMorePreemptions) {
             }
 }
 
-// A participant that need not wait runs ahead until the buffers are used up.
+// A participant that need not wait for the others runs ahead of them until the ring buffers are used up.
 TEST(SharedMemoryStage, RingBuffersWrapAround) {
     for (const Driver driver : kDrivers)
         for (int few : {0, 4})
@@ -757,7 +758,7 @@ TEST(SharedMemoryStage, ADeadParticipantEndsTheWaitsOfAllOthers) {
     }
 }
 
-/// A message that moves nothing, but reports its size.
+/// A message without data, of a given size.
 struct SizeOnly {
     uint32_t size;
     uint32_t bytes(int) const { return size; }

@@ -88,7 +88,7 @@ class World {
     std::set<int> dead;
     /// How many of every two messages from a leader to all other leaders use the multicast group. Negative: there are no groups.
     int to_group = -1;
-    /// Participants that received the messages of dead participants before these died, through the group or one to one.
+    /// Participants that received the messages of dead participants before the latter died: through the group, or by single messages.
     std::set<int> reached_by_group, reached_by_message;
     /// Count of messages sent through groups.
     int64_t grouped = 0;
@@ -206,7 +206,7 @@ class World {
         bool start_send(starling::multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override {
             if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
             Sent& sent = at(me, call);
-            if (sent.sent) std::abort();  // call numbers are unique
+            if (sent.sent) std::abort();  // each call number is used for one message only
             const auto* begin = static_cast<const std::byte*>(data);
             sent.data.assign(begin, begin + bytes);
             sent.sent = true;
@@ -300,7 +300,7 @@ class World {
     void send(message::SendRequest& request, int from, int to, int tag, PendingSend pending) {
         if (to < 0 || to >= static_cast<int>(participants_.size()) || to == from) std::abort();
         if (dead.count(to)) return fail(request, MPI_ERR_PROC_ABORTED);
-        // An empty message and an error marker complete without waiting for the receiver.
+        // An empty message and an error marker are always eager: they complete before the receiver posts its receive.
         const uint64_t bytes = datatype::packed_size(*pending.type, pending.count);
         const bool marks =
             bytes <= starling::message::ErrorMarker::kMost && message::ErrorMarker::read(packed(pending).data(), bytes);

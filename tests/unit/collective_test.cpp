@@ -21,7 +21,7 @@ namespace collective = starling::collective;
 using collective::CollectiveKind;
 using collective::Shares;
 
-/// One random case: number of participants, groups, counts and types.
+/// One random case: number of participants, sizes of their groups, counts and types.
 struct Case {
     std::mt19937 random;
     Chooser chooser;
@@ -52,7 +52,7 @@ struct Case {
     bool coin() { return random() % 2 == 0; }
     const Shape& pair_shape() { return *pairs()[random() % pairs().size()]; }
     bool low(int participant) const { return participant < first; }
-    /// Return the sizes of a participant's own group and of the other one.
+    /// Returns the size of a participant's own group; other_size() returns that of the remote group.
     int side_size(int p) const { return !inter() ? n : low(p) ? first : n - first; }
     int other_size(int p) const { return !inter() ? n : n - side_size(p); }
     int side_rank(int p) const { return !inter() || low(p) ? p : p - first; }
@@ -205,7 +205,7 @@ void test_scan(Case& c) {
 }
 
 void test_reduce_scatter(Case& c) {
-    // Shares of each side; both sides' shares have equal sums.
+    // shares[p]: number of elements that each member of p's group receives. In both groups of an inter-communicator the sums are equal.
     const bool block = c.coin();
     const int64_t total = c.inter() ? c.count * c.first * (c.n - c.first) : block ? c.count * c.n : c.count;
     std::vector<std::vector<int64_t>> shares;
@@ -246,7 +246,7 @@ void test_reduce_scatter(Case& c) {
         const Shares mine = block ? Shares(shares[i][0]) : Shares(Counts(shares[i].data()));
         return function(v, input, got[i].address(), mine, *r.shape.type, *r.operation.op);
     }));
-    // In place, the buffer after a rank's own share is undefined: input or scratch.
+    // In place, MPI leaves the buffer after a rank's own share undefined. So only the share itself is compared.
     for (size_t i = 0; i < got.size(); ++i) {
         const auto p = static_cast<int>(i);
         const int64_t mine = shares[i][static_cast<size_t>(c.side_rank(p))] * r.shape.extent;
@@ -316,7 +316,8 @@ void test_gather(Case& c) { test_gather_or_scatter(c, true); }
 void test_scatter(Case& c) { test_gather_or_scatter(c, false); }
 
 void test_allgather(Case& c) {
-    // counts[s]: elements that the members of side s send. Side 1 is the high one; an intra-communicator has one side.
+    // counts[s]: numbers of elements that the members of side s send. Side 0 is the group of the low ranks; an intra-communicator has only
+    // this side.
     const bool uniform = c.coin(), in_place = !c.inter() && c.coin();
     std::vector<std::vector<int64_t>> counts;
     counts.push_back(block_counts(c, uniform, c.inter() ? c.first : c.n));

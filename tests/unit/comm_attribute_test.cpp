@@ -10,7 +10,7 @@ namespace {
 
 const AttributeHolder kWorld(MPI_COMM_WORLD);
 
-// Calls of the callbacks below, and the results that these return.
+// Records the calls of the callbacks below, and contains the results that the callbacks return.
 struct Log {
     std::vector<std::string> calls;
     int copy_result = MPI_SUCCESS;
@@ -142,7 +142,7 @@ TEST_F(Attributes, KeysBelongToOneKindOfObject) {
     free_keyval(keyval);
 }
 
-// A callback that changes the attribute set for which it is called.
+// The attribute set and the key that meddling_delete() changes: a callback that changes the set for which it is called.
 AttributeSet* meddled = nullptr;
 Keyval* extra_key = nullptr;
 int meddling_delete(MPI_Comm, int, void*, void*) {

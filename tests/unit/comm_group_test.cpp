@@ -217,7 +217,7 @@ TEST_F(Groups, MalformedBytesAreRefused) {
 
 TEST_F(Groups, HandlesAreCountedApartFromReferences) {
     Group* group = make({{own, 1}});
-    group->retain();  // holds a reference, as a communicator does
+    group->retain();  // a reference as communicators hold one
     const MPI_Group handle = add_handle(group);
     EXPECT_EQ(from_handle(handle), group);
     drop_handle(group);

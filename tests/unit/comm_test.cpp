@@ -81,7 +81,7 @@ TEST_F(Comms, PlanesOfOneCommunicator) {
 }
 
 TEST_F(Comms, BothSidesOfAnInterCommunicatorNumberRanksAlike) {
-    // As this side sees it: as the first group and as the second.
+    // This process's group is once the first and once the second group of the inter-communicator.
     Comm* first = make_intercomm(new_context(), run(own, 1, 3), 1, run(other, 0, 5), true, nullptr);
     EXPECT_TRUE(first->is_inter);
     EXPECT_EQ(first->size, 3);

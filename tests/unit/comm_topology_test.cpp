@@ -45,7 +45,7 @@ TEST(Dims, AsEvenAsPossible) {
     }
 }
 
-// "As close to each other as possible" in cases in which a smaller largest factor exists.
+// MPI demands factors "as close to each other as possible". In these cases other factors have a smaller maximum.
 TEST(Dims, SmallestDifference) {
     const auto in_three = [](int n) {
         std::vector<int> dims(3, 0);

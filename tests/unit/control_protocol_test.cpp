@@ -154,7 +154,7 @@ TEST(LocalSocket, NonblockingConnectFailsIfTheListenersQueueIsFull) {
     const int listener = control::listen_local(name);
     ASSERT_GE(listener, 0);
     int fd, connected = 0;
-    // Connections that their clients closed still occupy the listener's queue.
+    // Fill the listener's queue: a connection occupies a place in it even after its client has closed.
     while ((fd = control::connect_local(name, 0)) >= 0 && connected < 100000) {
         EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
         close(fd);

@@ -100,7 +100,7 @@ TEST_F(WellKnownSocketTest, TheServerIsFoundAndLeavesNoFiles) {
         EXPECT_EQ(connected(), 0);
         EXPECT_FALSE(second.open(meeting_));
         EXPECT_EQ(errno, EADDRINUSE);
-        // The directory is removed with the last login; the abstract name still works.
+        // The directory in /run/user is removed when the user logs out; the server is still reachable by its abstract name.
         fs::remove_all(directory_ + "/starling");
         EXPECT_EQ(connected(), 0);
     }
@@ -158,7 +158,7 @@ TEST_F(WellKnownSocketTest, OtherUsersDirectoriesAreNotUsed) {
     EXPECT_FALSE(fs::exists(directory_ + "/starling"));
 }
 
-// Containers that share only the network: their abstract socket names are the host's.
+// Containers that share the network share abstract socket names too. A process of another container must be recognized as a stranger.
 TEST_F(WellKnownSocketTest, AProcessInAnotherContainerIsAStranger) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to be in another namespace";
     without_directory();

@@ -75,7 +75,7 @@ TEST(External32, RandomTypesSurviveConversion) {
         Memory memory(sample.map, 2);
         if (sample.type->size == 0 || !is_injective(sample, 2, memory)) continue;
         std::vector<std::byte> wire(static_cast<size_t>(2 * datatype::external_size(*sample.type)));
-        // A single set bit, wherever it is, is a number that every type can hold; except in long double, for its precision.
+        // Any single set bit is a number that every type but long double can hold without loss of precision.
         const size_t place = static_cast<size_t>(random.number(0, static_cast<int64_t>(wire.size()) - 1));
         if (sample.text.find("LONG_DOUBLE") != std::string::npos) continue;
         wire[place] = std::byte{0x10};

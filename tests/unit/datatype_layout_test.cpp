@@ -123,14 +123,14 @@ TEST(Layout, ContiguousLayoutsAreRecognized) {
     EXPECT_TRUE(datatype::is_block(*wide.type, 1));
     EXPECT_FALSE(datatype::is_block(*wide.type, 2));
     EXPECT_FALSE(named(MPI_DOUBLE_INT).type->contiguous && sizeof(double) + sizeof(int) != 16);
-    // Adjacent blocks, although the constructor's arguments do not show it.
+    // The constructor's arguments do not show at once that the blocks are adjacent.
     EXPECT_TRUE(indexed(named(MPI_INT), {2, 3}, {0, 2}, false).type->contiguous);
     EXPECT_TRUE(subarray(named(MPI_INT), {4, 5}, {4, 5}, {0, 0}, MPI_ORDER_C).type->contiguous);
-    // Shifted: one block, but not at the buffer's address.
+    // The data is one block, which does not start at the buffer's address.
     const Sample shifted = indexed(named(MPI_INT), {3}, {4}, false);
     EXPECT_TRUE(shifted.type->contiguous);
     EXPECT_EQ(shifted.type->true_lb, 16);
-    // In memory order, but not in type map order.
+    // The blocks are adjacent, but the type map has them in reverse order.
     EXPECT_FALSE(indexed(named(MPI_INT), {1, 1}, {1, 0}, false).type->contiguous);
 }
 

@@ -177,7 +177,7 @@ TEST(Op, ValueAndIndex) {
     expect_location<double, uint16_t>(*found);
 }
 
-// Not in the standard, but done by every other library and by default in public benchmarks.
+// MPI does not define arithmetic on MPI_CHAR, but every other library supports it, and public benchmarks use it by default.
 TEST(Op, CharactersAreSignedBytes) {
     for (const MPI_Datatype handle : {MPI_CHAR, MPI_CHARACTER}) {
         const Datatype& type = datatype::predefined(handle);

@@ -35,7 +35,7 @@ TEST(Predefined, TableMatchesTheAbi) {
         EXPECT_EQ(std::string(datatype::default_name(*type)).substr(0, 4), handle == MPIX_C_FLOAT16 ? "MPIX" : "MPI_");
         EXPECT_EQ(datatype::to_int(type), static_cast<int>(value));
         EXPECT_EQ(datatype::from_int(static_cast<int>(value)), type);
-        // In these ranges of the ABI the handle encodes the size.
+        // The MPI ABI encodes a type's size in handles within these ranges.
         const bool sized = (value >= 0x240 && value < 0x280) || value >= 0x2c0;
         if (sized) { EXPECT_EQ(type->size, 1 << ((value >> 3) & 7)) << datatype::default_name(*type); }
     }
@@ -190,7 +190,7 @@ TEST(Unnamed, PairsOfValueAndIndex) {
     EXPECT_EQ(find(MPI_INT, MPI_FLOAT), nullptr);
 }
 
-// Every number of bytes, for types whose element sizes are known.
+// Tests element counts for every possible number of bytes, with types whose element sizes are known.
 TEST(Elements, CountedFromBytesAndBack) {
     RandomTypes random(5);
     for (int i = 0; i < 100; ++i) {

@@ -119,7 +119,8 @@ TEST(Judge, ALongCycleIsDescribedBriefly) {
 TEST(Judge, AWaitForItselfAndTwoCycles) {
     std::vector<RankReport> ranks = ring(2);
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
-    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));  // waits for the first cycle
+    // Rank 3 waits for rank 0, which is in the first cycle.
+    ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));
     EXPECT_EQ(findings(ranks, kJob),
               (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
@@ -164,7 +165,7 @@ TEST(Judge, AWaitForARankThatHasEnded) {
     }
     ranks[2].doing = Doing::exited;
     EXPECT_TRUE(is_ended_awaited(ranks));
-    ranks[0] = computing(0);  // the rank still computes, so it may free the rank that waits for it
+    ranks[0] = computing(0);  // rank 0 still computes, so it may send the message for which rank 1 waits
     ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
     EXPECT_FALSE(is_ended_awaited(ranks));
 }

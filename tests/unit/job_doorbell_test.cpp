@@ -54,7 +54,7 @@ TEST(Doorbell, ARingBeforeTheSleepEndsTheSleepAtOnce) {
     sleeper.doorbell.sleeping.store(kOnSocket);
     const pid_t child = fork();
     if (child == 0) {
-        // The doorbell's socket name is all that another process needs.
+        // Another process can ring by the doorbell's socket name alone.
         ring(sleeper.doorbell);
         _exit(0);
     }
@@ -110,7 +110,8 @@ class ThreadOnBell {
     std::thread thread_;
 };
 
-// The library's thread sleeps beside a waiting thread of the program. It has no work when that thread is woken, and must sleep on.
+// The progress thread sleeps on the doorbell beside a waiting thread of the program. When the latter is woken, the progress thread has no
+// work and must sleep on.
 TEST(Doorbell, TheProgressThreadSleepsOnWhileAThreadOfTheProgramIsWoken) {
     Sleeper sleeper;
     Doorbell& bell = sleeper.doorbell;

@@ -1,4 +1,4 @@
-// Packets with file descriptors: a peer that sends more descriptors than requested leaves none of the others open here.
+// Packets with file descriptors: if a peer sends more descriptors than requested, the receiver closes the surplus ones.
 #include "job/descriptor_passing.h"
 
 #include <gtest/gtest.h>

@@ -216,7 +216,7 @@ TEST(Segment, TheOwnersDeathIsDetectedEvenAsAZombie) {
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(owner), &info, WEXITED | WNOWAIT), 0);
     EXPECT_FALSE(job_alive(opened));
     waitpid(owner, nullptr, 0);
-    EXPECT_EQ(opened.header().size, 1u);  // memory mapped before stays readable
+    EXPECT_EQ(opened.header().size, 1u);  // memory that was mapped before the owner's death stays readable
     close(ends[0]);
     close(ends[1]);
 }

@@ -1,4 +1,4 @@
-// The parts of a submission that are sent over the network.
+// The parts of a submitted job that the daemon sends over the network.
 #include <gtest/gtest.h>
 
 #include <string>

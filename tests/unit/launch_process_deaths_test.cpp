@@ -56,7 +56,7 @@ job::JobDescription two_here() {
 }
 
 TEST(LauncherDeaths, WaitingRanksAreNotifiedOfADeathBeforeTheRoot) {
-    // The orphan reaper renames itself there, up to the end of the environment, which is not close.
+    // The orphan reaper renames itself by overwriting the memory from argv[0] on, so argv[0] is a long array here.
     static char name[8192] = "launcher";
     char* argv[] = {name, nullptr};
     EventLoop loop;

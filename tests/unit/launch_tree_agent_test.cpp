@@ -257,7 +257,8 @@ TEST_F(Agents, ADeadDaemonIsReported) {
 }
 
 TEST_F(Agents, AnUnreachablePortIsReported) {
-    // The agent starts the node's daemon with the port already closed: only the root's listener can notice that.
+    // The agent starts the node's daemon in a network namespace of its own, where the root's port is unreachable. The daemon must report
+    // that.
     settings.start_limit = std::chrono::milliseconds(20000);
     agent("shift\nexec unshare -n sh -c \"$*\"\n");
     if (system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "needs the right to make network namespaces";

@@ -83,7 +83,7 @@ void expect_truth(const Forest& forest) {
     EXPECT_TRUE(forest.orphaned.empty());
 }
 
-// Waits out false doubts: if the machine is busy for some heartbeats, every daemon is doubted for a moment.
+// Waits until no host is doubted. If the machine is busy for some heartbeats, every daemon is doubted for a moment.
 void calm_down(Forest& forest) {
     forest.step("no host is doubted", {}, [&forest] { return forest.suspected.empty(); });
 }
@@ -96,7 +96,7 @@ bool all_dead_are_known(const Forest& forest) {
 }
 
 class Seeds : public ::testing::TestWithParam<uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 5u));  // each fanout once: these tests wait more than they compute
+INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 5u));  // one seed per fanout: these tests wait most of their time
 
 TEST_P(Seeds, DaemonsDieWhileMessagesFlow) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
@@ -113,7 +113,7 @@ TEST_P(Seeds, DaemonsDieWhileMessagesFlow) {
         return ++turns == 200;
     });
     forest.step("settle", {}, [&] { return traffic.complete() && all_dead_are_known(forest); });
-    // The remaining tree works as a whole.
+    // Send messages of every form again: the remaining tree works as a whole.
     forest.step(
         "again",
         [&] {
@@ -149,8 +149,8 @@ TEST_P(Seeds, DaemonsDieWhileTheTreeGrows) {
         [&] {
             if (deaths < 6 && !forest.nodes.empty() && forest.random() % 3 == 0) {
                 const TreeHostId host = forest.any_living();
-                // A daemon that dies before it was reported ready is restarted, and a second death might be its last attempt. One that dies
-                // before it connects counts as failed to start.
+                // Kill only a daemon that has connected; before that it counts as failed to start. Kill none twice: an early death costs
+                // one of few attempts to start.
                 if (forest.killed.contains(host) || !forest.nodes.at(host).inside->uplink.connection) return false;
                 forest.kill(host);
                 ++deaths;
@@ -270,7 +270,7 @@ TEST(Tree, MissingHeartbeatsLoseTheHost) {
     forest.step(
         "silence",
         [&] {
-            // Host 1 is alive and connected, but neither receives nor sends.
+            // Make host 1 silent: it stays alive and connected, but neither receives nor sends.
             auto& inside = *forest.nodes.at(1).inside;
             forest.loop.cancel(inside.heartbeat_timer);
             inside.heartbeat_timer = 0;

@@ -52,7 +52,7 @@ TEST_P(Fanout, EachBranchSendsOneMessage) {
         EXPECT_EQ(got.by_host["same"][host], std::vector<std::string>{"yes"}) << host;
         EXPECT_EQ(got.by_host["own"][host], std::vector<std::string>{"piece " + std::to_string(host)}) << host;
     }
-    // One message per branch, and the root's own contribution.
+    // The root received one message per branch, and its own contribution.
     EXPECT_EQ(got.messages["same"], forest.root_inside->branches.size() + 1);
     EXPECT_EQ(got.messages["own"], forest.root_inside->branches.size() + 1);
     for (const auto& [host, node] : forest.nodes) {
@@ -91,7 +91,7 @@ TEST(Gather, AMissingContributionOnlyDelaysTheOthers) {
             for (TreeHostId host = 1; host < 14; ++host) forest.at(host).gather("t", "x", all);
         },
         [&] { return got.hosts("t") == 13; });
-    // The daemons above it have forwarded all other contributions; this last one completes theirs.
+    // The daemons above host 14 have forwarded all other contributions; that of host 14 completes the gather.
     forest.step(
         "the leaf", [&] { forest.at(14).gather("t", "x", all); }, [&] { return got.hosts("t") == 14; });
     forest.run();
@@ -114,7 +114,7 @@ TEST(Gather, AnEagerGatherSendsTheFirstContributionAtOnce) {
         },
         [&] { return got.hosts("t") == 30; });
     forest.run();
-    // Per branch: the first contribution, and those that arrived while it was in transit.
+    // Each branch sends its first contribution at once, and combines those that arrive while that message is in transit.
     EXPECT_LE(got.messages["t"], 8u);
 }
 
@@ -239,7 +239,7 @@ TEST(TopicGathering, FoldsEqualPieces) {
     const auto receipt = [&] { return DeliveryReceipt(nullptr, [&](void*) { ++receipts; }); };
     for (const TreeHostId host : {1u, 2u, 4u}) gathering.add({"t", all, false, {{HostSet::one(host), "yes"}}}, receipt());
     gathering.add({"t", all, false, {{HostSet::one(3), "no"}}}, receipt());
-    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // the same contribution again
+    gathering.add({"t", all, false, {{HostSet::one(2), "yes"}}}, receipt());  // host 2's contribution again
     EXPECT_TRUE(gathering.complete_for(HostSet::of({1, 2, 3, 4, 7})));
     EXPECT_FALSE(gathering.complete_for(all));
     DeliveryReceipt together;

@@ -70,7 +70,7 @@ class Crowd {
                 silent_.push_back(fd);
                 fd = -1;
                 break;
-            case 3:  // a whole overheard hello, and a guess for the rest
+            case 3:  // a copy of a daemon's whole hello, and a guess for the rest of the handshake
                 say(fd, hello_);
                 heard_ += recv(fd, text.data(), 1, 0) > 0;
                 say(fd, std::string(200, '\x5a'));
@@ -160,7 +160,7 @@ TEST(TreeStrangers, APeerWithTheKeyThatSendsNonsenseIsDisconnected) {
                 handlers.on_open = [&] {
                     std::string body(random() % 60, '\0');
                     for (char& c : body) c = static_cast<char>(random() % 4);
-                    // Any kind but the heartbeat, which carries nothing.
+                    // Send any kind of frame but the heartbeat, which has no contents.
                     liar->send(static_cast<TreeFrameKind>(2 + random() % (kLastFrameKind - 1)), body);
                 };
                 handlers.on_frame = [](TreeFrameKind kind, std::string&) { EXPECT_EQ(kind, TreeFrameKind::refuse); };

@@ -121,7 +121,7 @@ TEST(Handshake, EveryChangedBitIsDetected) {
 }
 
 TEST(Handshake, ReplayedMessagesAreRefused) {
-    // A stranger replays a daemon's messages, but the parent's nonce is new.
+    // A stranger replays the recorded messages of a daemon; the parent's new nonce makes them invalid.
     const TreeKey key = make_key();
     std::vector<std::string> heard;
     Handshake child(Handshake::HandshakeRole::child, key), parent(Handshake::HandshakeRole::parent, key);
@@ -131,7 +131,7 @@ TEST(Handshake, ReplayedMessagesAreRefused) {
     std::string_view hello(heard[0]), proof(heard[2]);
     EXPECT_EQ(again.feed(hello, answer), Handshake::HandshakeState::waiting);
     EXPECT_EQ(again.feed(proof, answer), Handshake::HandshakeState::refused);
-    // A stranger reflects the parent's own proof.
+    // A stranger sends the parent's own proof back to the parent.
     Handshake mirror(Handshake::HandshakeRole::parent, key);
     std::string challenge;
     hello = heard[0];
@@ -235,7 +235,7 @@ TEST_P(Frames, TruncatedFramesAreNotAccepted) {
     const std::string frame = FrameSealer(key).seal(TreeFrameKind::message, "something to be said");
     for (size_t length = 0; length < frame.size(); ++length)
         EXPECT_EQ(frames_taken(frame.substr(0, length), key), 0u) << length;
-    // The end is missing, and the next frame's bytes fill its place.
+    // The last byte of the first frame is missing, so the second frame's first byte takes its place.
     FrameSealer sealer(key);
     const std::string first = sealer.seal(TreeFrameKind::message, "first"),
                       second = sealer.seal(TreeFrameKind::message, "second");
@@ -257,7 +257,7 @@ TEST_P(Frames, EncryptedFramesHideTheirText) {
     const std::string first = sealer.seal(TreeFrameKind::message, secret), second = sealer.seal(TreeFrameKind::message, secret);
     EXPECT_EQ(first.find("ssss") != std::string::npos, !GetParam());
     EXPECT_NE(first, second);
-    // The key of the other encryption setting opens nothing.
+    // A key with the other encryption setting opens no frame.
     FrameKey other = key(9);
     other.encrypt = !other.encrypt;
     EXPECT_EQ(frames_taken(first, other), 0u);
@@ -272,7 +272,7 @@ std::string hex(std::string_view bytes) {
     return text;
 }
 
-// Frames that another implementation of RFC 8439 made (OpenSSL 3.0, by Python's cryptography): the construction follows the standard.
+// Test vectors from another implementation of RFC 8439 (OpenSSL 3.0, by Python's cryptography) prove that the frames follow the standard.
 TEST_P(Frames, EncryptionFollowsRfc8439) {
     FrameSealer sealer(key(1));
     const std::string first = hex(sealer.seal(TreeFrameKind::message, "first")),

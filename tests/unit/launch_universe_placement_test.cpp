@@ -89,7 +89,7 @@ TEST(Placement, RepeatedSpawnsKeepTheLoadEven) {
 
 TEST(Placement, SixtyFourChildrenOverEightHosts) {
     auto universe = rooms({8, 8, 8, 8, 8, 8, 8, 8});
-    universe[0].placed = 1;  // the parent process of the spawned ones
+    universe[0].placed = 1;  // the process that spawns the others
     PlacementRequest spawn = request(64);
     spawn.least_loaded = true;
     const Hosts placed = place(spawn, universe);

@@ -18,7 +18,7 @@ TEST(PortSearch, FewHostsAreLookedUpOneByOne) {
     PortSearch search(64);
     for (uint32_t host = 1; host <= PortSearch::kFewHosts; ++host) {
         search.want(host, 10 * host);
-        search.want(host, 10 * host + 1);  // the same lookup answers this request
+        search.want(host, 10 * host + 1);  // a second rank on the same host needs no second lookup
     }
     auto step = search.next();
     EXPECT_EQ(step.lookups, (Ranks{10, 20, 30, 40})) << "a few at a time";
@@ -48,7 +48,8 @@ TEST(PortSearch, ManyHostsAreFoundByTheTable) {
     EXPECT_FALSE(search.next().table) << "the table is already requested";
     search.answered(0, 0);
     EXPECT_TRUE(search.next().lookups.empty()) << "the table is already requested";
-    // Two hosts' entries are incomplete: they are looked up. If there were many, the table would be requested again.
+    // Two hosts' entries in the table are incomplete, so these hosts are looked up. If many were incomplete, the table would be requested
+    // again.
     search.on_table();
     EXPECT_EQ(search.settle([](uint32_t rank) { return rank != 7 && rank != 60; }).size(), 48u);
     EXPECT_EQ(search.next().lookups, (Ranks{7, 60}));
@@ -104,7 +105,7 @@ TEST(PortCollection, IsRequestedOnceAndKept) {
     EXPECT_EQ(collection.extract(to).size(), 3u);
     EXPECT_EQ(to, hosts({2, 3}));
     EXPECT_FALSE(collection.ready());
-    // A later request is answered at once.
+    // The collection is complete, so a later request is answered at once.
     EXPECT_TRUE(collection.want(hosts({1}), hosts({1, 2, 3})).empty());
     ASSERT_TRUE(collection.ready());
     const PortTable table = collection.extract(to);

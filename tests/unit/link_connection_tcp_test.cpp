@@ -1,6 +1,6 @@
-// The state machine of a TCP connection, in every order of events: two ends, an ordered base path, and sockets that connect, fail, break
-// and close at any time. Rules as in transport/network/network and tcp: only an end that received a token connects, and its hello shows the
-// token. If two open packets cross, the lower end's counts.
+// A model of the state machine of a TCP connection, in every order of events: two ends, an ordered base path, and sockets that connect,
+// fail, break and close at any time. The rules are those of transport/network/network and tcp. Only an end that received a token connects,
+// and its hello shows the token. If two open packets cross, the one of the lower end counts.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,7 +54,7 @@ struct End {
                                end_reported | dead << 1 | turns.crossed() << 2, static_cast<int>(turns.unanswered()),
                                peer.turns.so_far().sent - turns.so_far().received})
             key += static_cast<char>('0' + part);
-        // Only the distance of the stamps from the current counts matters.
+        // Encode stamps relative to the current counts, because only their distance matters.
         for (const Packet& packet : base)
             for (const int part : {static_cast<int>(packet.event), packet.token, peer.turns.so_far().sent - packet.stamp.sent,
                                    turns.so_far().sent - packet.stamp.received})
@@ -80,7 +80,7 @@ struct World {
 
 class Explorer : public test::Exploration<World> {
   public:
-    /// patient: no end times out while it waits.
+    /// patient: no end gives up waiting because of a timeout.
     Explorer(int wants, int cuts, bool deaths, bool patient = false)
         : wants_(wants), cuts_(cuts), deaths_(deaths), patient_(patient) {}
 
@@ -182,7 +182,7 @@ class Explorer : public test::Exploration<World> {
         if (!closed && !connected) fail(world, "at rest, and the ends disagree");
     }
 
-    // Actions of transport/network/tcp.
+    // --- Actions of transport/network/tcp ---
 
     void handle_hello(World& world, int index) {
         Socket& socket = world.sockets[static_cast<size_t>(index)];
@@ -221,7 +221,7 @@ class Explorer : public test::Exploration<World> {
     void dial(World& world, int e, int token) {
         End& end = world.ends[static_cast<size_t>(e)];
         if (end.wire == Wire::waiting) {
-            if (e == 0) return;  // the lower end waits
+            if (e == 0) return;  // both ends asked: the lower end waits for the other end's socket
             end.wire = Wire::idle;
             end.token = 0;
         }
@@ -234,7 +234,7 @@ class Explorer : public test::Exploration<World> {
         world.sockets.push_back(socket);
     }
 
-    // Actions of link.
+    // --- Actions of link ---
 
     void send(World& world, int e, PeerConnectionEvent event, int token = 0) {
         End &end = world.ends[static_cast<size_t>(e)], &peer = world.ends[static_cast<size_t>(1 - e)];
@@ -293,7 +293,7 @@ TEST(TcpConnectionState, EveryOrderOfEventsEndsInAgreement) {
     EXPECT_TRUE(explorer.connected_once());
 }
 
-// The answer to an open may arrive, as a datagram, after the connection was used and closed.
+// The reply to an open packet may arrive, as a datagram, after the connection was used and closed.
 TEST(TcpConnectionState, ALateAnswerOpensNoSocket) {
     Explorer explorer(4, 0, false, true);
     explore(explorer);

@@ -42,7 +42,7 @@ struct End {
     int sent = 0, wants = 0;
     PeerConnectionState turns;
 
-    /// Only the distance of the stamps from the current counts matters.
+    /// Encodes stamps relative to the current counts, because only their distance matters.
     void encode_stamps(std::string& key, std::string queue, const PeerConnectionState& sender,
                        const PeerConnectionState& receiver) const {
         while (!queue.empty()) {
@@ -106,7 +106,7 @@ class Explorer : public test::Exploration<World> {
         for (int e : {0, 1}) {
             const std::string who(1, static_cast<char>('A' + e));
             const End& end = world.ends[e];
-            if (end.dead) continue;  // no event concerns a dead end
+            if (end.dead) continue;  // a dead end receives no events
             if (!end.base.empty()) moved = true, branch(world, who + ":base ", [&](World& w) { take_base(w, e); });
             const bool readable =
                 end.has_slot && !end.ring.empty() && !(end.ring[0] == kClose && end.state == ConnectionState::connecting);

@@ -1,5 +1,5 @@
-// When a met job's state may be forgotten, in every order of events. A process of another job sends to two communicators, which this
-// process creates and frees at any time. The job ends, and the process may outlive it for a moment.
+// A model of the decision when the state kept for another job may be freed, in every order of events. A process of the other job sends to
+// two communicators, which this process creates and frees at any time. Its job ends, and the process may outlive it for a moment.
 #include "link/job_reclaim.h"
 
 #include <gtest/gtest-spi.h>
@@ -18,7 +18,7 @@ using Rule = bool (*)(const ReclaimState&);
 
 constexpr int kMessages = 3;  ///< messages that the other process sends
 
-/// This process's state of the other's job, as in link/job, link/failure_detector and message/receive.
+/// State that this process keeps for the other job, as link/job, link/failure_detector and message/receive do.
 struct Met {
     bool known = false;  ///< whether the Job object exists
     bool mapped = false, dead = false;
@@ -92,7 +92,7 @@ class Explorer : public test::Exploration<World> {
         world.memory += comm ? 'B' : 'A';
     }
 
-    /// As Job::map(): the segment of an ended job cannot be mapped any more.
+    /// Maps the other job's segment as Job::map() does; returns false if the job has ended, because its segment cannot be mapped any more.
     bool map(World& world) {
         met_anew_ |= !world.met.known && world.ended;
         world.met.known = true;
@@ -115,9 +115,9 @@ class Explorer : public test::Exploration<World> {
             world.met.orphans += static_cast<char>('A' + comm);
     }
 
-    /// Creates a communicator with the process: its group holds the job, and its orphans are received.
+    /// Creates a communicator with the other process: its group holds a reference to the Job object, and receives its orphans.
     void make(World& world, int comm) {
-        if (!map(world) && world.due[comm] == 0) return;  // an error, but no message is lost
+        if (!map(world) && world.due[comm] == 0) return;  // an error is correct here, because no message is lost
         world.comms[comm] = World::Comm::made;
         world.held[comm] = true;
         const char letter = static_cast<char>('A' + comm);
@@ -132,7 +132,7 @@ class Explorer : public test::Exploration<World> {
         world.due[comm] = world.received[comm] = 0;
     }
 
-    /// As check_liveness(): all packets in our memory are delivered before a job counts as dead.
+    /// Checks whether the job has ended, as check_liveness() does: all packets in our memory are delivered before a job counts as dead.
     void look(World& world) {
         if (world.met.mapped && !world.met.dead && world.ended) {
             while (!world.memory.empty()) poll(world);
@@ -154,7 +154,7 @@ class Explorer : public test::Exploration<World> {
         for (int c : {0, 1})
             if (world.comms[c] == World::Comm::made && world.received[c] != world.due[c])
                 fail(world, "a received message is lost");
-        // After the job's end, and after one more look, nothing of it is left.
+        // After the job's end and one more liveness check, no state of the job remains.
         const bool over = world.ended && !world.runs && world.memory.empty() && !world.held[0] && !world.held[1];
         World last = world;
         if (!over || !world.met.orphans.empty()) return;

@@ -18,7 +18,7 @@ using link::ConnectionState;
 constexpr int kReady = 1;
 constexpr int kSurvivor = 0, kThird = 1, kVictim = 2;
 
-/// Indexes into Board::arrived.
+/// Indexes into Board::arrived, by which the processes notify each other of events.
 constexpr int kVictimIsDone = 3, kVictimIsDead = 4, kEnd = 5, kRequestHasCome = 6;
 
 void poll_until(Node& node, int other, ConnectionState state) {
@@ -30,7 +30,7 @@ void connect(Node& node, int other, bool asks) {
     poll_until(node, other, ConnectionState::connected);
 }
 
-/// A state in which a process is killed. After its part, the victim never polls again.
+/// A connection state in which the victim is killed. When victim() has returned, the victim never polls again.
 struct Moment {
     const char* name;
     void (*victim)(Node& node);
@@ -38,7 +38,7 @@ struct Moment {
     std::vector<ConnectionState> states;  ///< possible states of the survivor at the kill
 };
 
-/// Waits until the victim has done its part.
+/// Waits until the victim's function has returned.
 void wait_for_victim(Node& node) {
     while (node.board.arrived[kVictimIsDone].load() == 0) usleep(200);
 }
@@ -56,7 +56,7 @@ void let_it_come(Node& node) {
     node.board.arrived[kRequestHasCome].store(1);
 }
 
-// A TCP connection that was granted is connected only when it carries data; a ring is connected at once.
+// A granted TCP connection becomes connected only when it carries data; a granted ring is connected at once.
 const Moment kMoments[] = {
     {"asked", [](Node&) {}, [](Node& node) { link::request_connection(node.peer(kVictim)); }, {ConnectionState::connecting}},
     {"granted", ask_until_it_has_come, let_it_come, {ConnectionState::connecting, ConnectionState::connected}},
@@ -69,7 +69,7 @@ const Moment kMoments[] = {
          link::request_close(node.peer(kVictim));
      },
      {ConnectionState::quiescing}},
-    // An open packet that arrives while ours is in transit is the answer to ours.
+    // Both processes send an open packet at the same time. Each takes the other's packet as the reply to its own.
     {"crossing",
      [](Node& node) { link::request_connection(node.peer(kSurvivor)), progress::test(); },
      [](Node& node) {

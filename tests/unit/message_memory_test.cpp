@@ -1,4 +1,4 @@
-// An unexpected message without memory to store it: nothing is kept of it, and it is delivered again later.
+// No memory to store an unexpected message: no part of it is stored, and the transport delivers it again later.
 #include <cstdlib>
 #include <new>
 
@@ -23,7 +23,7 @@ namespace {
 TEST(Memory, AnUnexpectedMessageIsStoredWholeOrNotAtAllWithoutMemory) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
-        constexpr uint64_t kBytes = 800;  // more than fits into the unexpected entry itself, and into the packet
+        constexpr uint64_t kBytes = 800;  // too long for the space within the unexpected entry, and for one packet
         if (node.rank == 0) {
             send_blocking(node, kBytes, 1, 4);
             node.board.stage.store(1);

@@ -60,7 +60,7 @@ struct Board {
 class Everyone final : public Roster {
   public:
     std::vector<link::Process> members;
-    std::deque<link::JobHold> holds;  ///< keeps the jobs of `members` attached, as a group does
+    std::deque<link::JobHold> holds;  ///< references that keep the jobs of `members` attached, as a communicator's group does
     int size() const override { return static_cast<int>(members.size()); }
     link::Process at(int rank) const override { return members[static_cast<size_t>(rank)]; }
 };
@@ -74,7 +74,7 @@ struct Node {
     std::unique_ptr<MatchContext> channel;
 
     link::Peer& peer(int other) { return *channel->peer(other); }
-    /// Waits until all processes arrived, and makes progress meanwhile.
+    /// Waits, with progress, until all processes have called it.
     void barrier(int which) { meet(which, size); }
     void meet(int which, int count) {
         board.arrived[which].fetch_add(1);
@@ -217,7 +217,7 @@ class Team {
     }
 
     Placement place_;
-    std::vector<std::vector<job::JobSegment>> segments_;  ///< segments of the jobs, by job, then by host
+    std::vector<std::vector<job::JobSegment>> segments_;  ///< job segments, by job and host
     std::vector<pid_t> pids_;
     std::thread daemon_;
     std::atomic<bool> over_{false};

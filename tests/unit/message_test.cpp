@@ -39,7 +39,7 @@ TEST(Message, TrafficWithAProgressThread) {
     traffic({0, 0}, {{"STARLING_WAIT", "thread"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, true, 16);
 }
 
-// --- One at a time ---
+// --- Single cases ---
 
 TEST(Message, OrphanMessagesWaitForTheirContext) {
     Team team({0, 0});
@@ -250,7 +250,7 @@ TEST(DeadJob, FailsSendsThatWereNeverReceived) {
         {},
         [](Node& node) {
             std::deque<Sending> sends;
-            // More messages than the inbox holds, and some whose data no receiver fetches.
+            // Start more sends than the inbox holds, some of them long messages that no receiver fetches.
             for (int i = 0; i < 200; ++i)
                 sends.emplace_back(Plan{0, 1, i, i % 10 ? 8u : 50000u, 1, i % 20 == 1, false, false}).start(node);
             std::deque<Receiving> receives;
@@ -288,7 +288,7 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
     with_victim(
         {{"STARLING_SINGLE_COPY", "off"}, {"STARLING_MAX_DIRECT", max_direct}},
         [&](Node& node) {
-            // On a ring or on the base path: the stream has begun and then stalls.
+            // Open a connection first, if it is allowed. The stream starts on it or on the base path, and stalls.
             for (int i = 0; i < 20; ++i) send_blocking(node, 8, 1, 2);
             Request* request = survivor_sends ? static_cast<Request*>(&send(node, 1)->request) : &receive(node, 1)->request;
             node.wait_for([&] { return node.board.arrived[3].load() == 1; });
@@ -344,7 +344,7 @@ TEST(DeadJob, MessagesSentBeforeItsDeathAreReceived) {
                     progress::wait(r.request);
                     r.expect({1, 0, i, 100, 1, false, false, false});
                 }
-                // This receive needs its sender, for a rendezvous.
+                // This receive matches a rendezvous message, whose data only the living sender could transfer.
                 Receiving r(100000, false);
                 start_receive(r.request, *node.channel, r.buffer.memory.data(), 100000, bytes_type(), 1, 1);
                 progress::wait(r.request);
@@ -388,7 +388,7 @@ TEST(DeadJob, AnUnexpectedRtsOutlivesItsSender) {
         });
 }
 
-// A process of a failed job that has not been killed yet still holds a direct ring of ours.
+// A process of a failed job that was not killed yet still writes to its direct ring in this process's memory.
 TEST(DeadJob, AWriterThatStillRunsCorruptsNoReusedRing) {
     Team team({0, 1, 2});
     team.start({{"STARLING_MAX_DIRECT", "1"}, {"STARLING_DIRECT_THRESHOLD", "4"}}, [](Node& node) {

@@ -21,7 +21,7 @@ inline const datatype::Datatype& gaps_type() {
     return *made;
 }
 
-/// One message as both sides know it.
+/// Properties of one message, from which both its sender and its receiver compute the contents.
 struct Plan {
     int source, destination, number;
     uint64_t bytes;  ///< length of the message; a multiple of eight if `gaps`
@@ -232,7 +232,7 @@ inline void traffic(Team& team, const Settings& settings, bool switching, int ro
             Round(node, round, switching).run();
             node.meet(4, node.size * (round + 1));  // a wildcard receive must not match a message of the next round
         }
-        // A sender to another host waits for the receiver's FIN.
+        // Sends to other hosts complete only with the receiver's FIN.
         progress::wait_until([] { return open_sends() == 0; });
         node.barrier(0);
         progress::wait_until([] { return !link::anything_pending(); });

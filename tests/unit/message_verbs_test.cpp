@@ -156,7 +156,7 @@ TEST_P(MessageWrites, NoRdmaWriteAfterTheReceiveHasFailed) {
         if (sending) {
             node.wait_for([&] { return sending->request.stage == SendRequest::Stage::written; });
             EXPECT_NE(sending->request.writing, nullptr);
-            EXPECT_FALSE(abandon(sending->request));  // the write has started, so the receiver decides
+            EXPECT_FALSE(abandon(sending->request));  // false: the write has started, so the receiver decides
             node.board.stage = 1;
             reach(node, 2);
             node.wait_for([&] { return sending->request.writing == nullptr; });

@@ -21,7 +21,7 @@ Placement one_host_each(int processes) {
     return placement;
 }
 
-/// A communicator's channel for these processes; null at all others.
+/// The channel of a communicator of these processes; null in all other processes.
 struct Share {
     Share(Node& its_node, std::vector<int> its_ranks, uint64_t context, Multicast scheme = Multicast::automatic)
         : node(its_node), ranks(std::move(its_ranks)) {
@@ -152,7 +152,7 @@ TEST(MulticastChannel, AThousandCommunicatorsAreCreatedAndFreed) {
     });
 }
 
-// With room for one of two groups, each gets the place while it is the one in use.
+// Only one group may exist at a time. It belongs to the communicator that is used more.
 TEST(MulticastChannel, AGroupIsReplacedByOneThatIsUsedMore) {
     run(one_host_each(4), {{"STARLING_MULTICAST", "lazy"}, {"STARLING_MULTICAST_GROUPS", "1"}}, [](Node& node) {
         Share first(node, {0, 1, 2, 3}, 1);
@@ -238,7 +238,7 @@ TEST(MulticastChannel, AMemberThatLeftStillAcknowledgesForThoseBelowEndedMembers
             node.board.stage.store(kLeft);
         }
         progress::wait_until([] { return multicast::all_delivered(); });
-        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // arrives for the rank that has ended
+        if (node.rank == 0) node.board.arrived[7].fetch_add(1);  // counts as the arrival of rank 5, which has ended
     });
 }
 

@@ -36,7 +36,7 @@ TEST(MulticastGroupStates, IsJoinedInTheNetworkExactlyInTheStatesOfTheTable) {
             if (next.actions & kLeave) { ASSERT_TRUE(inside) << name_of(state); }
             if (next.actions & kTellReady) { ASSERT_TRUE(state == GroupState::testing && next.next == GroupState::ready); }
             if (next.next == GroupState::ready && state != GroupState::ready) { ASSERT_EQ(event, GroupEvent::all_answer); }
-            // A member that leaves on its own initiative reports that it is not ready.
+            // A member that leaves by its own decision reports that it is no longer ready.
             const bool own = event == GroupEvent::abandoned || event == GroupEvent::silence || event == GroupEvent::refused;
             if (own && (state == GroupState::testing || state == GroupState::ready) && next.next != state) {
                 ASSERT_TRUE(next.actions & kTellUnready);
@@ -113,7 +113,7 @@ TEST(MulticastGroupStates, SettlesAfterAnyFaultAtAnyMoment) {
                         return ::testing::Message() << "trouble " << static_cast<int>(trouble) << " at " << who << " after "
                                                     << when << " steps, datagram " << lost << " lost";
                     };
-                    // A late member joins a test in progress; a member that has left ends the test for all.
+                    // A late member joins while the test of the group runs. A member that has left ends the test for all.
                     if (trouble == Trouble::late) world[who].group.apply(GroupEvent::want, world.now);
                     ASSERT_TRUE(world.run_until([&] { return is_settled(world); }, 5 * kSecond)) << what();
                     world.run_until([] { return false; }, kSecond);

@@ -90,7 +90,7 @@ TEST(MulticastGroup, SendsOneDatagramPerMessageWithoutLoss) {
     EXPECT_EQ(world.singles, 0u);
 }
 
-// A million messages (one stream per sender, 30 % loss), with a window of receives: none is lost, duplicated or changed.
+// A million messages with 30 % loss, from all members at once, into receives posted in advance: none is lost, duplicated or changed.
 TEST(MulticastGroup, AMillionMessagesAtThirtyPercentLossAreRetransmitted) {
     World world(4, {.loss = 0.3, .twice = 0.05, .late_ns = 200'000, .latency_ns = 5'000}, 11);
     make_ready(world);
@@ -361,7 +361,7 @@ TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnd
     make_ready(world);
     MulticastSend send;
     const auto data = data_of(1, 300'000);
-    // Without receives no member acknowledges beyond its limit, so the sender stops with a full window.
+    // No member has posted a receive, so none acknowledges beyond the limit of stored bytes, and the sender stops with a full window.
     world[0].group.start(send, 5, 1, data.data(), data.size(), world.now);
     ASSERT_FALSE(world.run_until([&] { return send.done; }, kSecond));
     for (uint32_t member : {1u, 2u}) world.kill(member);
@@ -385,7 +385,7 @@ TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     EXPECT_GT(call, 100u);
     EXPECT_LT(call, 2000u);
     EXPECT_FALSE(world[0].group.may_send(1000));
-    // Messages of another sender still arrive. The first sender continues as soon as its messages are received.
+    // Other senders' messages still arrive. The blocked sender continues as soon as its messages are received.
     MulticastReceive other[3];
     std::byte memory[3][8];
     uint64_t value = 5;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kPiece = 100;
 
-/// The receiver of one sender's stream, whose datagrams the test makes.
+/// Receives the stream of one sender, as datagrams that the test makes.
 struct Receiver {
     ReceiveQueue desk;
     Incoming incoming{desk, 7, 1};
@@ -102,7 +102,7 @@ TEST(MulticastRetransmission, DuplicatesCauseNoRetransmissionRequests) {
     EXPECT_GT(asked, 21u * 3);
 }
 
-// Repeats arrive in order, as from a session: the rest is in transit.
+// Retransmitted fragments arrive in order, as a session delivers them. While they arrive, the missing ones are still in transit.
 TEST(MulticastRetransmission, WhileRetransmissionsArriveTheRestIsNotRequestedAgain) {
     Receiver receiver(100);
     for (uint32_t i = 60; i < 100; ++i) receiver.data(i);
@@ -154,7 +154,7 @@ TEST(MulticastRetransmission, RetransmissionsThroughASessionAreSentOnce) {
     for (int i = 0; i < 50; ++i) sender.miss(2, i > 2), sender.run(kMs);
     EXPECT_EQ(sender.wire.single.size(), 8u);
     sender.run(200 * kMs);
-    sender.miss(2, true), sender.run(kMs);  // this member had no room when fragments arrived
+    sender.miss(2, true), sender.run(kMs);  // member 2 had no memory for the fragments when they arrived
     EXPECT_EQ(sender.wire.single.size(), 16u);
     EXPECT_TRUE(sender.wire.group.empty());
 }
@@ -172,7 +172,7 @@ TEST(MulticastRetransmission, AMemberWithoutRoomDelaysNoOther) {
     EXPECT_EQ(sender.wire.single.size(), 16u);
 }
 
-/// Sends one-byte messages, one per `gap`; every eighth is acknowledged, with all before it.
+/// Sends one-byte messages, one per `gap`. Every eighth is acknowledged, together with all before it.
 struct Flow {
     Sent wire;
     Outgoing outgoing{0, 1, kPiece};
@@ -201,7 +201,7 @@ TEST(MulticastRetransmission, TheNextMessageReplacesAHeartbeat) {
     flow.wire.heartbeats = 0;
     flow.messages(200, 20 * kMs);
     EXPECT_EQ(flow.wire.heartbeats, 0);
-    // No message follows this one.
+    // Send a last message, after which only the heartbeat shows a receiver that it misses something.
     flow.message();
     const uint64_t last = flow.now;
     while (flow.wire.heartbeats == 0) {
@@ -209,7 +209,7 @@ TEST(MulticastRetransmission, TheNextMessageReplacesAHeartbeat) {
         ASSERT_LT(flow.now, last + 60 * kMs);
     }
     EXPECT_GE(flow.now, last + 30 * kMs);
-    // A loss shortens the heartbeat interval to that of rare messages.
+    // After a loss the heartbeat interval is that of rare messages, which is shorter.
     flow.outgoing.missed({kCounterStart + flow.next - 1, 0, 1, false}, 2, flow.now);
     flow.wire.heartbeats = 0;
     flow.messages(4, 20 * kMs);
@@ -227,7 +227,7 @@ TEST(MulticastRetransmission, WaitingForAcknowledgementsHastensTheHeartbeat) {
     EXPECT_FALSE(flow.outgoing.request_acks(flow.now)) << "already requested";
     flow.now += 2 * kMs, flow.run();
     EXPECT_EQ(flow.wire.heartbeats, 2);
-    // After the next messages, no acknowledgement is awaited.
+    // The next messages are acknowledged, so no acknowledgement is awaited and the heartbeats stop.
     flow.wire.heartbeats = 0;
     flow.messages(8, 20 * kMs);
     EXPECT_EQ(flow.wire.heartbeats, 0);

@@ -42,7 +42,7 @@ class Groups:
             time.sleep(0.1)
         raise Problem("the switch does not snoop")
 
-    # While a manager runs, the bridges get no IGMP: a rule drops it after the manager's hook.
+    # While lab-manager runs, a firewall rule drops IGMP reports after lab-manager has read them, so that the bridges do not get them.
 
     def price(self, least, most, seed=1):
         """Delays each later join or leave by `least` to `most` milliseconds, like a subnet manager that programs the switches. Affects

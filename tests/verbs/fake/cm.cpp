@@ -1,4 +1,4 @@
-// The functions of librdmacm that multicast uses. A join takes effect at once.
+// Fakes the functions of librdmacm by which the plugin joins multicast groups. A join takes effect at once.
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

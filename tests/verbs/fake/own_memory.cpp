@@ -1,4 +1,5 @@
-// Only in the shared library that replaces the real one: a device does not use the program's allocator, which a test may make fail.
+// Allocates the fake devices' memory by libc's own malloc, because a test may make the program's allocator fail. Only the shared library
+// that replaces the real libibverbs contains this file.
 #include <cstddef>
 #include <new>
 

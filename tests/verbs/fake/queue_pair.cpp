@@ -44,7 +44,7 @@ bool reads(Packet::Kind kind) { return kind == Packet::read || kind == Packet::f
 
 }  // namespace
 
-// Returns an errno, or 0.
+// Posts a send request, as ibv_post_send does. Returns an errno, or 0.
 int QueuePair::post(const ibv_send_wr& work) {
     if (shown.state == IBV_QPS_ERR) {
         works.push_back({work.wr_id, ++posted, true, 0, {}, {}});
@@ -161,7 +161,7 @@ void QueuePair::serve_waiting() {
     }
 }
 
-// Returns false if there is no receive buffer.
+// Carries out a request of the peer and answers it. Returns false if it found no receive buffer.
 bool QueuePair::serve(const Packet& packet) {
     const Packet::Header& header = packet.header;
     if (header.kind == Packet::send) {

@@ -1,4 +1,4 @@
-// The functions of libibverbs.
+// Fakes the functions of libibverbs that the plugin calls.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "fake/wire.h"
 #include "fake/world.h"
 
-// Macros in the header.
+// The header defines these functions as macros, which would rename the definitions below.
 #undef ibv_reg_mr
 #undef ibv_query_port
 
@@ -404,7 +404,7 @@ int ibv_destroy_qp(ibv_qp* shown) {
     --pair.receives().users;
     --pair.stock().users;
     all.pairs.erase(shown->qp_num);
-    // Its unread events are dropped.
+    // Drop the destroyed queue pair's unread events.
     std::erase_if(pair.context().events, [&](const ibv_async_event& event) {
         return event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == shown;
     });

@@ -23,10 +23,11 @@ namespace {
 
 constexpr uint16_t kGroupPort = 4791;
 constexpr int kTick = 100;      ///< ms
-constexpr int kGiveUp = 2000;   ///< ms without an answer at TCP level
-constexpr int kDownTicks = 20;  ///< after this many ticks, connections over a link that is down break
+constexpr int kGiveUp = 2000;   ///< ms without an answer after which TCP breaks a connection
+constexpr int kDownTicks = 20;  ///< number of kTick intervals after which connections over a link that is down break
 
-/// Unread or unsent bytes of one TCP connection. Requests and answers both use their sender's connection, so there is one per direction.
+/// Unread or unsent bytes of one TCP connection. A process sends its requests and its answers on one connection, so there is one per
+/// direction.
 struct Stream {
     int socket = -1;
     bool outgoing = false;
@@ -36,7 +37,7 @@ struct Stream {
     size_t first = 0;
 };
 
-/// A device's sockets.
+/// The sockets by which a device sends and receives.
 struct Place {
     Device* device = nullptr;
     std::string interface;
@@ -107,7 +108,7 @@ uint32_t mtu_of(const std::string& interface) {
     return mtu;
 }
 
-// The device's thread
+// --- The device's thread ---
 
 void take_packet(const std::byte* data, size_t bytes) {
     Packet packet;
@@ -122,7 +123,7 @@ void take_packet(const std::byte* data, size_t bytes) {
     QueuePair* pair = all.pair(packet.header.to_queue);
     if (pair && pair->shown.state != IBV_QPS_ERR) return pair->receive(std::move(packet));
     if (packet.header.kind == Packet::reply) return;
-    // As after a timeout without any answer.
+    // The queue is missing or broken. Answer with the status that a timeout without any answer would cause.
     Packet answer;
     answer.header = packet.header;
     answer.header.kind = Packet::reply;
@@ -229,7 +230,7 @@ void serve(const epoll_event& event) {
     }
 }
 
-// FAKE_VERBS_BREAK: interval in milliseconds at which one connection after the other breaks.
+// Breaks one connection. Called at the interval that FAKE_VERBS_BREAK sets in milliseconds.
 void break_one() {
     for (const auto& stream : streams)
         if (stream->outgoing) return drop(stream.get());
@@ -256,7 +257,7 @@ void run() {
 }
 
 void start() {
-    // Signals must be handled by the program's threads.
+    // Block all signals in the device's thread, because the program's threads must handle them.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,4 +1,4 @@
-// The objects behind the program's handles, and the network between them.
+// The fake's objects behind the program's handles (ibv_qp and others), and the network between the devices.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,7 +35,7 @@ struct Packet {
         bool with_word = false;
         Gid from = {}, to = {};
         uint32_t from_queue = 0, to_queue = 0;
-        uint32_t key = 0;  ///< Q_Key or R_Key
+        uint32_t key = 0;  ///< Q_Key of a datagram, or R_Key of an RDMA request
         uint32_t word = 0;
         uint32_t length = 0;
         uint32_t serial = 0;
@@ -95,10 +95,10 @@ struct QueuePair {
     ibv_qp shown = {};
     ibv_qp_cap limits = {};
     ibv_qp_attr attributes = {};
-    uint64_t posted = 0, freed = 0;  ///< send slots used and freed so far
-    std::deque<Work> works;          ///< unanswered work of a connection
-    size_t sent = 0;                 ///< number of these already sent
-    std::deque<Packet> waiting;      ///< requests that found no receive buffer
+    uint64_t posted = 0, freed = 0;  ///< counts of the send slots used and freed so far
+    std::deque<Work> works;          ///< requests of a connection that the peer has not answered
+    size_t sent = 0;                 ///< number of requests in `works` that were already sent
+    std::deque<Packet> waiting;      ///< the peer's requests that found no receive buffer
     std::vector<Gid> groups;
     uint32_t serial = 0;
 
@@ -140,7 +140,7 @@ struct Context {
 struct World {
     std::recursive_mutex lock;
     std::vector<std::unique_ptr<Device>> devices;  ///< kept after reset(): handles may point there
-    size_t first_device = 0;                       ///< index of the first current device
+    size_t first_device = 0;                       ///< index in `devices` of the first device since the last reset()
     std::set<Context*> contexts;
     std::map<uint32_t, QueuePair*> pairs;
     std::map<uint32_t, Registration*> registrations;
