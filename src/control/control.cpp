@@ -23,8 +23,7 @@ int connect_launcher(const job::JobHeader& header, bool may_wait) {
                          may_wait ? kLauncherMs : 0);
 }
 
-// Connects to the launcher. A launcher that this singleton has started may have been killed; then the singleton starts another in its
-// place.
+// Connects to the launcher. If this singleton had started the launcher and it has been killed, the singleton first starts another.
 int reach_launcher(job::JobSegment& own, bool may_wait, int& fd) {
     job::JobHeader& header = own.header();
     const bool ours = knows_pids() && header.owner_pid == getpid();
@@ -92,7 +91,7 @@ int ControlCall::start(job::JobSegment& own, uint32_t rank, MessageKind kind, st
 int ControlCall::poll(bool& done) {
     done = done_;
     if (done_) return MPI_SUCCESS;
-    // The counter shows when a reply has arrived. Every 256th poll reads the socket anyway, to notice a launcher that died.
+    // The counter shows when a reply has arrived. Every 256th poll reads the socket in any case, to notice a launcher that has died.
     const uint32_t replies = cell_->replies.load(std::memory_order_acquire);
     if (replies == replies_seen_ && (++polls_ & 255) != 0) return MPI_SUCCESS;
     replies_seen_ = replies;

@@ -18,9 +18,9 @@ class ControlCall {
     ~ControlCall();
 
     /// Sends `payload` (an encoded message of control_protocol.h) to the launcher of `own`, as `rank` of that job. A singleton first starts
-    /// a launcher, which takes some milliseconds once: `starlingd serve`, which ends by itself. Returns MPI_SUCCESS, or MPI_ERR_OTHER /
-    /// MPI_ERR_PROC_ABORTED with failure_text(). A profile is sent without waiting for a place in the launcher's queue, with
-    /// MPI_ERR_PENDING if it is full.
+    /// a launcher (`starlingd serve`), which takes some milliseconds once. That launcher ends by itself. Returns MPI_SUCCESS, or
+    /// MPI_ERR_OTHER / MPI_ERR_PROC_ABORTED with failure_text(). A profile is sent without waiting for a free entry in the launcher's
+    /// listen queue, with MPI_ERR_PENDING if the queue is full.
     static int start(job::JobSegment& own, uint32_t rank, MessageKind kind, std::string_view payload, ControlCall& out);
 
     /// Sets `done` when reply() is complete. The launcher rings the rank's doorbell after each reply; until then a call of poll() costs one

@@ -29,8 +29,8 @@ enum class MessageKind : uint32_t {
     status = 11,    ///< tool → daemon → NameReply whose text is one line per fact
     resolve = 12,   ///< JobQuery → JobReply: location of this host's segment of a job, which is created if there is none
     /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The reply is sent when
-    /// the rank's port is known or the rank has ended; its word in the table shows which. A rank that does not want to wait may close the
-    /// connection: the table is filled nevertheless, and the rank's doorbell rung.
+    /// the rank's port is known or the rank has ended; the rank's word in the table shows which. A requester that does not want to wait may
+    /// close the connection: the table is still filled, and the requester's doorbell rung.
     locate = 13,
     /// JobQuery of the rank's own job → JobReply: all ranks of this host have reached the end of MPI_Init. Sent by the last of them if the
     /// universe has several hosts; it may close the connection without waiting for the reply.
@@ -104,7 +104,8 @@ struct SpawnCommand {
 };
 
 struct SpawnRequest {
-    std::string blob;                    ///< description of the parents, for the child job's segment; opaque here
+    /// The parents' description for the child job's segment; this layer does not interpret it.
+    std::string blob;
     std::vector<SpawnCommand> commands;  ///< the commands; appnum is the index
 };
 

@@ -39,7 +39,7 @@ bool is_trusted_peer(int fd) {
 int connect_within(const sockaddr_un& address, socklen_t length, int wait_ms) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    // connect() must not block: the name may belong to another user now, whose listener would decide how long it takes.
+    // Use a non-blocking connect(): the name may belong to another user now, whose listener would decide how long a blocking one takes.
     for (int waited = 0; connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0; ++waited) {
         if ((errno != EAGAIN && errno != EINTR) || waited >= wait_ms) return close_failed(fd, errno);
         if (errno == EAGAIN) usleep(1000);

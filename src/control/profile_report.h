@@ -19,20 +19,23 @@ struct ProfileReport {
         job::JobId job = 0;
         uint32_t rank = 0;
         uint64_t messages[3] = {}, bytes[3] = {};
-        uint64_t connection_messages = 0, connection_bytes = 0;  ///< messages sent on a connection, part of the above
+        /// Messages sent on a connection, included in the numbers above.
+        uint64_t connection_messages = 0, connection_bytes = 0;
         uint64_t accesses[kAccesses] = {}, access_bytes[kAccesses] = {};
-        uint64_t packet_accesses = 0, packet_access_bytes = 0;          ///< accesses that the owner carried out
-        uint64_t connection_accesses = 0, connection_access_bytes = 0;  ///< of the packet accesses: those sent on a connection
+        /// Accesses that the owner carried out on request, instead of this process.
+        uint64_t packet_accesses = 0, packet_access_bytes = 0;
+        /// Those of the packet accesses that were sent on a connection.
+        uint64_t connection_accesses = 0, connection_access_bytes = 0;
         bool has_accesses() const;
         bool operator==(const PeerRecord&) const = default;
     };
-    /// Sums over the collective calls that agree in the members up to `tried`.
+    /// Sums over the collective calls of one kind: those with equal members up to `tried`.
     struct Collective {
         std::string site, kind, algorithm;
         uint64_t communicator = 0;  ///< the communicator's context id
         uint32_t size = 0;
         uint8_t size_class = 0;
-        bool tried = false;  ///< true: an algorithm other than the table's was used
+        bool tried = false;  ///< whether another algorithm than the table's was used
         uint64_t calls = 0, bytes = 0, ns = 0;
         double squares = 0;  ///< sum of the squared times of the calls, ns²
         bool operator==(const Collective&) const = default;

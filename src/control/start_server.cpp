@@ -43,8 +43,8 @@ struct Launch {
     volatile int error = 0;
 };
 
-// inner() and outer() run in the caller's memory while it waits, so they make system calls only. The sanitizers do not know their stack,
-// hence no checks.
+// inner() and outer() run in the caller's memory while the caller is suspended, so they make system calls only. The sanitizers do not know
+// their stack and must not check them.
 [[gnu::no_sanitize_address, gnu::no_sanitize_thread]] int inner(void* argument) {
     auto& launch = *static_cast<Launch*>(argument);
     setsid();

@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kPlaceMs = 1000;   ///< longest wait (ms) while the listen queue of this user's listener is full
 constexpr int kStrangeMs = 100;  ///< longest wait if the listener may be another user's
-constexpr int kFolderMs = 2000;  ///< longest wait for another process of this user that is about to listen
+/// Longest wait (ms) for the folder's lock, which another process of this user holds until it listens.
+constexpr int kFolderMs = 2000;
 constexpr size_t kPlainName = 60;
 
 /// Opens a directory that belongs to this user and that no other user can enter, judging by its mode. Returns -1 for any other.
@@ -56,7 +57,7 @@ int open_folder(bool make, bool& possible) {
     return folder;
 }
 
-/// Builds an address whose path through the descriptor is short, however long the directory's own path is.
+/// Builds an address whose path leads through the descriptor `folder`, so that it is short however long the directory's own path is.
 bool address_in(int folder, const std::string& name, sockaddr_un& address) {
     address = {};
     address.sun_family = AF_UNIX;
@@ -146,7 +147,7 @@ int connect_at(const WellKnownSocket& meeting) {
         if (errno == EMFILE || errno == ENFILE) return -1;
         strange = strange || errno == EPERM || errno == EAGAIN;
     }
-    // If a process of this user can still listen at the file, the caller only has to start one.
+    // EPERM only if no process of this user can listen at any name. Otherwise the caller can start one.
     errno = strange && meeting.spares == 0 && !possible ? EPERM : ECONNREFUSED;
     return -1;
 }
@@ -183,8 +184,8 @@ bool WellKnownListener::open_file(const std::string& name) {
     return file_ >= 0;
 }
 
-// A process that already holds a name and then finds another of this user's listeners gives up. So there are never two, whatever names
-// other users held when either checked.
+// A process that already holds a name and then finds another listener of this user withdraws. So there are never two listeners, whatever
+// names other users held when either of them checked.
 bool WellKnownListener::open_abstract(const WellKnownSocket& meeting) {
     int error = EPERM, mine = -1;
     for (int which = 0; which < meeting.names() && mine < 0; ++which) {

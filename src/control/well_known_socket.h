@@ -13,7 +13,7 @@ struct WellKnownSocket {
     std::string name;  ///< name of the socket file, and of the abstract socket
     int spares = 0;    ///< more than 0: the abstract name is the first free one of name-0, name-1...
     bool anywhere =
-        false;  ///< accept the user's processes in other containers too; for protocols that authenticate by other means
+        false;  ///< whether to accept the user's processes in other containers, for protocols that authenticate by other means
 
     std::string abstract(int which) const { return spares > 0 ? name + "-" + std::to_string(which) : name; }
     int names() const { return spares > 0 ? spares : 1; }
