@@ -68,7 +68,7 @@ job::JobDescription describe(const ManagedJob& job, job::JobId id) {
     return description;
 }
 
-// Starts the helper. The description may be long, so the helper reads it from a memfd of this process.
+// Starts the helper. The job's description may be too long for an argument, so the helper reads it from a memfd of this process.
 int start_helper(const ManagedJob& job, job::JobId id) {
     const std::string program = control::find_starlingd();
     if (program.empty()) {
@@ -171,9 +171,9 @@ control::WellKnownSocket host_meeting(job::JobId job) {
 
 int connect_helper(job::JobId job) { return control::connect_at(host_meeting(job)); }
 
-// Acquires the right to start the helper, which lasts as long as the listening sockets, even if their holder is killed. Two processes may
-// get it if other users take and release the abstract names meanwhile, or if only one of the two has a runtime directory. Then one of the
-// two helpers ends.
+// Acquires the right to start the helper. The listening sockets of `lock` embody it, so it ends with its holder, even if that is killed.
+// Two processes may get it if other users take and release the abstract names meanwhile, or if only one of the two has a runtime directory.
+// Then one of the two helpers ends.
 static bool lock_start(job::JobId job, control::WellKnownListener& lock) {
     control::WellKnownSocket start = host_meeting(job);
     start.name += "-start";
@@ -204,8 +204,8 @@ int join_host(const ManagedJob& job, job::JobId id, job::JobSegment& out, bool& 
                     continue;
             }
         }
-        // One of the processes that find no helper starts it; the others retry. Check again under the lock: an earlier holder may have
-        // started the helper since. If the holder dies, the lock is free.
+        // One of the processes that find no helper starts it; the others retry. Check again under the lock, because an earlier holder may
+        // have started the helper since. If the holder dies, the lock becomes free.
         control::WellKnownListener lock;
         if (!lock_start(id, lock)) {
             usleep(kPause);

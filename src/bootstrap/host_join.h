@@ -14,7 +14,7 @@ namespace starling::bootstrap {
 
 /// A process's request to the helper, the payload of a `hello` frame.
 struct HostJoin {
-    uint32_t version = wire_version();  ///< first in all future versions
+    uint32_t version = wire_version();  ///< wire version; the first member in all future versions
     job::JobId job = 0;
     uint32_t size = 0;
     uint32_t rank = 0;
@@ -25,7 +25,8 @@ struct HostJoin {
 /// The helper's answer, the payload of a `reply` frame.
 struct HostWelcome {
     std::string refusal;  ///< an error text; empty if accepted
-    job::JobAddress job;  ///< if refused: the job in which another process already has that rank, id 0 if there is none
+    /// Only if refused: the job in which another process already has that rank; id 0 if there is no such process.
+    job::JobAddress job;
 };
 
 std::string encode(const HostJoin& message);
@@ -33,7 +34,8 @@ std::string encode(const HostWelcome& message);
 bool decode(std::string_view payload, HostJoin& out);
 bool decode(std::string_view payload, HostWelcome& out);
 
-/// Returns the job's id, which every host must compute by itself: a hash of the manager's protocol and its name of the job.
+/// Returns the job's id, a hash of the manager's protocol and of the manager's name of the job: every host must be able to compute it by
+/// itself.
 job::JobId id_of(const ManagedJob& job, const char* protocol);
 
 /// Returns the socket of the helper for this user and job. Its names are predictable, so another user may hold some of the abstract ones.

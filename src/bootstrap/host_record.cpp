@@ -20,7 +20,7 @@ bool parse_hex(std::string_view& text, Number& out) {
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), out, 16);
     if (error != std::errc() || end != field.data() + field.size()) return false;
     text.remove_prefix(field.size());
-    if (text.empty()) return false;  // a name follows, after a comma
+    if (text.empty()) return false;  // another field must follow, since the last one is a name
     text.remove_prefix(1);
     return true;
 }

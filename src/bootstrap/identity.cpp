@@ -29,7 +29,8 @@ namespace {
 
 constexpr const char* kPortKey = "port";
 
-// A manager may answer that it does not know a rank that is only late, so it is asked again, after growing pauses.
+// Pauses between look-ups of one rank. They grow; they are needed because a manager may reply that it does not know a rank that is only
+// late.
 constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
 
 /// A pending look-up of a rank's address.
@@ -39,16 +40,16 @@ struct ManagerLookup {
     uint64_t next = 0, pause = kFirstPauseNs;
 };
 
-/// The manager that started this process, and the pending look-ups. Created if there is a manager, and never freed: PMIx's thread may still
-/// access it when the process ends. Also, a manager ends the job when its descriptor closes, which must not happen before this process has
-/// printed why it could not join.
+/// The manager that started this process, and the pending look-ups. Created if there is a manager, and never freed, because PMIx's thread
+/// may still access it when the process ends. Besides, a manager ends the job when its descriptor is closed, which must not happen before
+/// this process has printed why it could not join.
 struct Management {
     std::unique_ptr<bootstrap::Manager> manager;
-    job::JobSegment* segment = nullptr;  ///< where answers are written, once a port was published
+    job::JobSegment* segment = nullptr;  ///< where the addresses found are written; set when this process's port is published
     uint32_t rank = 0;
     std::unordered_map<uint32_t, ManagerLookup> questions;  ///< pending look-ups, by rank
     bool left = false, aborted = false;
-    pid_t owner = 0;  ///< pid of the rank: a forked child is not the rank
+    pid_t owner = 0;  ///< pid of the rank; a forked child has another pid and is not the rank
 };
 STARLING_STATE Management* management = nullptr;
 
@@ -87,7 +88,7 @@ int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     return MPI_SUCCESS;
 }
 
-// Hydra's proxies stop reading the ranks' output when they hear of an abort, so the error text must be read before.
+// Hydra's proxies stop reading the ranks' output when they receive an abort, so the error text must be read before.
 void abort_by_manager(int code, const char* text) {
     management->aborted = true;
     drain_output();
@@ -95,8 +96,8 @@ void abort_by_manager(int code, const char* text) {
 }
 
 // Exit handler. A program that used only MPI sessions has finalized when it closed the last one, but might have opened another, so it
-// leaves the manager here. To most managers a program that never finalizes looks like one that ends with code 0, and no other process would
-// report why its job ends.
+// leaves the manager only here. A program that exits without finalizing is reported as failed. Most managers would take it for one that
+// ends with code 0, and no other process would report why its job ends.
 void leave_at_exit() {
     if (!management->segment || management->aborted) return;
     const job::RankState state = management->segment->cell(management->rank).state.load();
@@ -110,14 +111,15 @@ void leave_at_exit() {
     _exit(1);  // not 0, whatever the program passed to exit(): some managers check nothing else
 }
 
-// Returns whether this process has inherited the environment of a living rank that has started it, directly or indirectly (a worker of
-// Python's multiprocessing, a solver). Then it is not the rank but a singleton. But a process that the launcher has started beside the
-// rank, through a shell that is not a rank, was meant to be the rank itself.
+// Returns whether a living rank has started this process, directly or indirectly (a worker of Python's multiprocessing, a solver). Such a
+// process has inherited the rank's environment, but it is a singleton. In contrast, a process that the launcher has started beside the
+// rank, through a shell, was meant to be that rank itself.
 bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& cell) {
     const job::RankState state = cell.state.load();
     if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
     const pid_t apart = cell.apart_pid.load();
-    // From another PID namespace than the rank's, the ancestors are not visible; but the rank existed first.
+    // From another PID namespace than the rank's, this process's ancestors are not visible. But the rank was there first, so it is taken
+    // for the ancestor.
     if ((apart == 0) != knows_pids() || (apart != 0 && cell.apart_namespace != find_pid_namespace())) return true;
     const pid_t rank = apart != 0 ? apart : cell.pid.load();
     ProcessOrigin origin;
@@ -127,7 +129,7 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
         const uint64_t started = cell.started.load();
         return find_origin(rank, origin) && (started == 0 || started == origin.start);
     }
-    return rank != getpid() && !process_ended(rank);  // a process between the rank and this one has ended
+    return rank != getpid() && !process_ended(rank);  // if the rank lives, a process between the rank and this one has ended
 }
 
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
@@ -148,7 +150,7 @@ int join_managed(std::unique_ptr<bootstrap::Manager> found, uint32_t& rank, job:
     management->rank = rank = job.rank;
     bool taken;
     if (const int error = bootstrap::join_host(job, id_of(job, manager.protocol()), segment, taken)) {
-        // A program started by a rank is not that rank; its failure is no reason to end the job.
+        // A program that a rank has started is not that rank, so its failure must not end the job.
         if (taken) delete std::exchange(management, nullptr);
         if (!taken || !was_started_by_rank(segment, segment.cell(rank))) return error;
         segment = job::JobSegment();
@@ -179,7 +181,7 @@ void store_record(job::JobSegment& segment, uint32_t rank, const bootstrap::Host
     segment.port(rank).compare_exchange_strong(none, word.word(), std::memory_order_release);
 }
 
-// Marks a rank that has no address, so that it does not forever look like one that is late.
+// Marks a rank that has no address, so that other processes do not wait for it forever.
 void mark_failed(job::JobSegment& segment, uint32_t rank) {
     uint32_t none = 0;
     const job::PortWord word{0, job::PortWord::failed};
@@ -267,7 +269,7 @@ bool locate_through_manager(job::JobSegment& segment, uint32_t rank) {
 
 void leave_manager() {
     if (!management || management->owner != getpid() || std::exchange(management->left, true)) return;
-    // An error is ignored: nothing can be done about a manager that has ended.
+    // An error is ignored: it means that the manager has ended.
     management->manager->leave();
 }
 

@@ -10,8 +10,8 @@ namespace starling::bootstrap {
 
 namespace {
 
-/// The environment variables that a manager sets in processes that it starts together. Variables of the allocation (SLURM_NTASKS in a batch
-/// script, PBS_NP) do not count, because a singleton has them too.
+/// The environment variables by which a manager marks the processes that it starts together. Variables of the allocation (SLURM_NTASKS in a
+/// batch script, PBS_NP) do not count, because a singleton has them too.
 struct Sign {
     const char* manager;
     const char* size;     ///< variable with the number of processes; null: there is none
@@ -25,8 +25,8 @@ constexpr const char* kSlurmRemedy =
 constexpr const char* kOwnRemedy = "start it with Starling's mpiexec";
 constexpr const char* kPmiRemedy = "unset STARLING_PMI if it is set, or start it with Starling's mpiexec";
 
-// The order matters: a program that a step of srun starts by other means inherits srun's variables, and the other launcher's are better
-// evidence.
+// The order matters. If a program within a step of srun is started by another launcher, it has the variables of both, and those of the
+// other launcher are better evidence.
 constexpr Sign kSigns[] = {
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr, kPmiRemedy},
     {"MVAPICH's launcher", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", nullptr, kOwnRemedy},
@@ -45,7 +45,7 @@ const char* value_of(const char* name) {
     return value && *value ? value : nullptr;
 }
 
-// Slurm gives steps that srun did not create, such as an interactive shell, numbers from the top of the range.
+// Slurm numbers steps that srun did not create, such as an interactive shell, from the top of the range downwards.
 bool is_step_of_its_own(const Sign& sign) {
     constexpr unsigned long kFirstSpecialStep = 0xfffffff0;
     return std::strcmp(sign.manager, "srun") == 0 && std::strtoul(value_of(sign.besides), nullptr, 10) >= kFirstSpecialStep;

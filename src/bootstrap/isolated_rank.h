@@ -1,5 +1,5 @@
-// Detects processes whose manager gives them no way to find each other. They would run as n jobs of one rank each, where one job of n was
-// meant.
+// Detects processes whose manager provides no way to find each other. They would run as n jobs of one rank each, instead of one job of n
+// ranks.
 #pragma once
 
 namespace starling::bootstrap {

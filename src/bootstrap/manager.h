@@ -1,4 +1,4 @@
-// The interface to another process manager that started this process: Slurm, PRRTE, Hydra, … Starling asks little of it: this process's
+// The interface to another process manager (Slurm, PRRTE, Hydra, …) that started this process. Starling requires little: this process's
 // rank and job, a store for each process's address, and a notice at the end.
 #pragma once
 
@@ -31,8 +31,8 @@ enum class LookupOutcome {
 /// Called once with the result of a look-up, possibly on another thread, possibly before lookup() returns. Must not call the manager.
 using LookupCallback = void (*)(void* context, uint32_t rank, LookupOutcome outcome, std::string_view value);
 
-/// A connection to a manager. Calls must come from one thread at a time. Every wait ends: with an answer, at the manager's death, or,
-/// unless the answer depends on other processes, after kAnswerSeconds.
+/// A connection to a manager. Calls must come from one thread at a time. Every wait ends with a reply, or with the manager's death. Unless
+/// the reply depends on other processes, it also ends after kAnswerSeconds.
 class Manager {
   public:
     virtual ~Manager() = default;
@@ -50,8 +50,8 @@ class Manager {
     /// enters a barrier of the whole job here, and look-ups have no answer before the last rank has entered it.
     virtual int publish() = 0;
 
-    /// Looks up the value that `rank` has put under `key`, without waiting: calls `found` now or later. If it is too early to ask, sets
-    /// `asked` to false and never calls `found`. Returns an error class if the look-up failed.
+    /// Looks up the value that `rank` has put under `key`, without waiting: calls `found` now or later. If a look-up is not possible yet,
+    /// sets `asked` to false and never calls `found`. Returns an error class if the look-up failed.
     virtual int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) = 0;
 
     /// Disconnects: the process needs the manager no longer and may end without being reported as failed.
@@ -63,7 +63,8 @@ class Manager {
 
 inline constexpr int kAnswerSeconds = 60;
 
-/// Creates a manager for PMI-1 or PMI-2 over the socket in PMI_FD. `first` is the version to be tried first; with `insist`, the only one.
+/// Creates a manager for PMI-1 or PMI-2 over the socket in PMI_FD. `first` is the version to be tried first; with `insist`, no other is
+/// tried.
 std::unique_ptr<Manager> make_pmi_manager(int first, bool insist);
 
 /// Creates a manager from the PMIx plugin beside the library. Returns null with failure_text() if it cannot be loaded.

@@ -29,12 +29,12 @@ using pmi::PmiVersion;
 
 constexpr int kMostRanks = 1 << 24;
 
-/// A command and its reply in one version.
+/// A request's command, and the command of its reply, in one version of PMI.
 struct PmiCommand {
     const char* command;
     const char* reply;
 };
-/// A command in both versions.
+/// A request in both versions.
 struct Calls {
     PmiCommand one, two;
 };
@@ -120,7 +120,7 @@ int PmiManager::read_environment() {
     int type = 0;
     socklen_t length = sizeof type;
     if (getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
-        const int fd = std::exchange(fd_, -1);  // not closed: the descriptor is not the manager's
+        const int fd = std::exchange(fd_, -1);  // Do not close the descriptor: it is not that of a manager.
         return fail(MPI_ERR_OTHER,
                     "PMI_FD=%d is not an open socket: the program that started this one has not passed on the process "
                     "manager's socket; set STARLING_PMI=none to run as a job of one process",
@@ -312,7 +312,8 @@ int PmiManager::publish() {
     return MPI_SUCCESS;
 }
 
-// Once the barrier is complete, the manager's process on this host has the value: one round trip to it is not worth a callback.
+// Answers at once: after the barrier, the manager's process on this host has the value, and one round trip to it takes too little time for
+// a callback.
 int PmiManager::lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) {
     if (const int error = finish_barrier(ReplyWait::none)) return error;
     asked = !in_barrier_;

@@ -26,7 +26,7 @@ struct PmixPlugin {
     int (*start)(PmixJob* job, char* problem, size_t problem_size);
     int (*put)(const char* key, const char* value, char* problem, size_t problem_size);
     int (*commit)(char* problem, size_t problem_size);
-    /// `found` is called once, on PMIx's thread, with the value or nullptr; `later`: a later call may succeed.
+    /// Requests a value. `found` is called once, on PMIx's thread, with the value or nullptr; `later`: a later call may succeed.
     int (*get)(uint32_t rank, const char* key, PmixFound found, void* context, char* problem, size_t problem_size);
     /// Waits for the answers to all get()s, a few seconds at most.
     int (*leave)(char* problem, size_t problem_size);

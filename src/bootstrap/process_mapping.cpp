@@ -39,7 +39,7 @@ bool parse_blocks(std::string_view text, std::vector<MappingBlock>& out) {
     return consume(text, ")") && text.empty();
 }
 
-// Returns the ranks placed by one pass over the blocks. Must not be 0, or the placement would never end.
+// Returns the ranks placed by one pass over the blocks. If it is 0, the mapping is invalid, because the placement would never end.
 uint64_t ranks_of_a_pass(const std::vector<MappingBlock>& blocks) {
     uint64_t ranks = 0;
     for (const MappingBlock& block : blocks) ranks += uint64_t{block.hosts} * block.per_host;
