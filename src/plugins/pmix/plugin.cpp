@@ -98,9 +98,9 @@ int put(const char* key, const char* text, char* problem, size_t size) {
 
 int commit(char* problem, size_t size) { return report_failure("PMIx_Commit", PMIx_Commit(), problem, size); }
 
-// Counts requests that have no answer yet. OpenPMIx's server (4.2.2) fails on an answer that arrives when the last of the job's processes
-// on its host has left: the server never ends, and with it the job. So a process waits for its answers before it leaves, but not forever: a
-// rank may never call MPI, and its server may wait for it.
+// Counts requests without a reply. If a reply arrives when the last of the job's processes on its host has left, OpenPMIx's server (4.2.2)
+// fails and never ends, and neither does the job. So a process waits for its replies before it leaves. It does not wait forever, because a
+// rank may never call MPI, and its server may wait for that.
 class Unanswered {
   public:
     void add() {
@@ -138,7 +138,7 @@ struct PmixRequest {
 void on_value(pmix_status_t status, pmix_value_t* value, void* context) {
     auto* request = static_cast<PmixRequest*>(context);
     const bool text = status == PMIX_SUCCESS && value && value->type == PMIX_STRING;
-    // Some servers wait until the other process has committed, others answer at once that they know nothing.
+    // Some servers reply when the other process has committed; others reply at once that there is no value.
     const bool later = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT;
     request->found(request->context, request->rank, text ? value->data.string : nullptr, later);
     delete request;

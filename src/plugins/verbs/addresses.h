@@ -18,8 +18,8 @@ class Addresses {
     ~Addresses() { drop(); }
 
     /// Returns the handle of a port, or null with core.problem if the port is unreachable now. To create a handle, the kernel resolves the
-    /// port's hardware address, which may take a second, so after a failure it is not asked again for a while. `work`: position of the work
-    /// request.
+    /// port's hardware address, which may take a second. After a failure, no handle is created for a while. `work`: position of the work
+    /// request that uses the handle.
     ibv_ah* find(const uint8_t* gid, uint16_t lid, uint32_t work);
     /// Records that all work requests up to this position have completed.
     void ended(uint32_t work) { ended_ = work + 1; }
@@ -28,8 +28,10 @@ class Addresses {
 
   private:
     static constexpr size_t kMost = 4096;
-    static constexpr uint32_t kMostUnderWay = 1u << 24;  ///< work this far back has completed: far more than a queue holds
-    static constexpr uint64_t kAgain = 2'000'000'000;    ///< time until the kernel is asked again after a failure, ns
+    /// Difference last_work - ended_ from which the work has completed: far more than a queue holds.
+    static constexpr uint32_t kMostUnderWay = 1u << 24;
+    /// Time after a failure until the next attempt to create the handle, ns.
+    static constexpr uint64_t kAgain = 2'000'000'000;
 
     struct AddressKey {
         std::array<uint8_t, 16> gid;
@@ -54,7 +56,7 @@ class Addresses {
     VerbsCore& core_;
     std::unordered_map<AddressKey, AddressHandle, AddressKeyHash> handles_;
     AddressKey last_key_ = {};
-    AddressHandle* last_ = nullptr;  ///< handle of last_key_
+    AddressHandle* last_ = nullptr;  ///< handle that belongs to last_key_
     uint32_t ended_ = 0;
 };
 

@@ -25,7 +25,7 @@ void VerbsPort::check_state() {
     if (core_.device_lost) return;
     groups_.check_groups();
     if (again_ && checked_at_ >= again_) on_up();
-    // A queue that a failed datagram has stopped is created again. Its users are notified as if the port had gone down and come up.
+    // If a failed datagram has stopped the queue, create the queue again. Its users are notified as if the port had gone down and come up.
     if (datagrams_.broken() && !down_) {
         went_down("its datagram queue broke");
         on_up();
@@ -88,7 +88,8 @@ void VerbsPort::went_down(const char* why) {
     core_.report({.kind = VerbsEvent::VerbsEventKind::down, .status = WorkStatus::broken});
 }
 
-// Uses the port's present attributes: its address may have changed, and handles and queues contain the old one.
+// Reads the port's attributes again and creates the datagram queue anew: the port's address may have changed, and handles and queues
+// contain the old one.
 void VerbsPort::on_up() {
     again_ = checked_at_ + kAgain;
     PortFacts now = core_.facts;

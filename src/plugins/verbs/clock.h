@@ -6,7 +6,7 @@
 
 namespace starling::verbs {
 
-/// ns
+/// Returns the time since some point in the past, ns.
 inline uint64_t coarse_now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

@@ -10,7 +10,7 @@ class RcQueue final : public Queue {
     /// Creates a connection; returns null with core.problem on failure.
     static RcQueue* make(VerbsCore& core, void* user);
     ~RcQueue();
-    /// Destroys the device's queue pair. Completions that it has produced before are still in the completion queue.
+    /// Destroys the device's queue pair. Its earlier completions are still in the completion queue.
     void end_pair();
 
     QueueAddress address() const override { return own_; }
@@ -23,14 +23,14 @@ class RcQueue final : public Queue {
     WorkStatus compare_swap(const Transfer& what, uint64_t compare, uint64_t operand) override;
     void close(bool linger) override;
 
-    /// Handles the completion of one of our work requests.
+    /// Handles the completion of a work request of this connection.
     void ended(const ibv_wc& completion);
     void received(const ibv_wc& completion, uint32_t buffer);
     /// Reports the connection as broken, once.
     [[gnu::cold]] void broke(const char* why);
     /// Completes all pending work with an error, because the device no longer exists.
     [[gnu::cold]] void lost();
-    /// Reports that there is room again, if a caller was refused as busy.
+    /// Reports that there is room again, if the connection has refused a request as busy before.
     void report_room();
     /// Posts the chain to the device. Returns false if the device has not accepted all of it; then this connection is broken.
     /// `last_fails_itself`: the caller reports the last request's failure.

@@ -35,7 +35,7 @@ constexpr uint64_t work_id(Work work, uint32_t number) { return uint64_t{static_
 constexpr Work work_of(uint64_t id) { return static_cast<Work>(id >> 32); }
 constexpr uint32_t number_of(uint64_t id) { return static_cast<uint32_t>(id); }
 
-/// A message that is ready to be posted: inline in the work request (`flags` say so), or in a send buffer.
+/// A message that is ready to be posted: inline in the work request (if `flags` say so), or in a send buffer.
 struct Laid {
     unsigned flags = 0;
     ibv_sge place = {};
@@ -63,7 +63,8 @@ struct VerbsCore {
     void report(const VerbsEvent& event);
     void report_stored();
 
-    /// Copies the parts, `bytes` in all, one after the other. Returns false if there is no send buffer now; after_taking() reports room.
+    /// Copies the parts, `bytes` in all, into a send buffer or as inline data, one after the other. Returns false if there is no send
+    /// buffer now; after_taking() reports when one is free.
     bool lay(const iovec* parts, int count, uint32_t bytes, Laid& out);
     void free_buffer(uint32_t index);
 
@@ -81,11 +82,12 @@ struct VerbsCore {
     uint32_t inline_bytes = kInline;
     ReceiveStock receive;
     Buffers send;
-    bool device_lost = false;                            ///< the device no longer exists
-    bool starving = false;                               ///< a caller was refused as busy because no send buffer was free
-    bool freed = false;                                  ///< a send buffer has become free
-    std::unordered_map<uint32_t, RcQueue*> connections;  ///< connections by queue number, including those that linger
-    std::vector<RcQueue*> finished;                      ///< closed connections without pending work
+    bool device_lost = false;  ///< the device no longer exists
+    bool starving = false;     ///< a request was refused as busy because no send buffer was free
+    bool freed = false;        ///< a send buffer has become free
+    /// Connections by queue number, including closed ones with pending work.
+    std::unordered_map<uint32_t, RcQueue*> connections;
+    std::vector<RcQueue*> finished;  ///< closed connections without pending work
     Chain chain;
     VerbsPort* port = nullptr;
 

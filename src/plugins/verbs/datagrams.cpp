@@ -10,7 +10,8 @@ namespace starling::verbs {
 
 namespace {
 
-// RoCE over IPv4 stores an IPv4 header in the second half of the 40 bytes; otherwise they are a GRH, which looks like an IPv6 header.
+// Extracts the sender's GID from the 40 bytes before a datagram. With RoCE over IPv4, their second half is an IPv4 header. Otherwise they
+// are a GRH, which looks like an IPv6 header.
 void read_sender(const std::byte* header, uint8_t (&gid)[16]) {
     constexpr std::byte kPlainIpv4{0x45};
     const bool ipv6 = header[0] >> 4 == std::byte{6} && header[20] != kPlainIpv4;

@@ -23,7 +23,8 @@ bool is_ipv4(const ibv_gid& gid) {
 
 bool is_link_local(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 
-// RoCE version 2 can be routed and is the adapters' default; an IPv4 address is one that the user has configured.
+// Returns the preference for a GID; the highest wins. RoCE version 2 can be routed and is the adapters' default. An IPv4 address is one
+// that the user has configured.
 int rank_of(const ibv_gid_entry& entry) {
     if (entry.gid_type == IBV_GID_TYPE_IB) return 5;
     const int version = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 10 : 0;

@@ -34,7 +34,7 @@ void Problem::describe_memory(const char* device, uint64_t bytes, int error) {
 }
 
 void explain_open(char* out, size_t size, const char* file, int error) {
-    // If libibverbs may not open the file, it searches for another one and finally sets ENOENT, so the true reason is determined here.
+    // Determines the reason itself: if libibverbs may not open the file, it searches for another one and finally sets ENOENT.
     char path[128];
     std::snprintf(path, sizeof path, "/dev/infiniband/%s", file);
     if (error == ENOENT && access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0) error = errno;

@@ -15,7 +15,7 @@ using namespace starling::verbs;
 int list(PortFacts* out, int most, const DeviceOptions* options) { return list_ports(out, most, *options); }
 
 Port* open(const PortFacts* which, const DeviceOptions* options, char* problem, size_t problem_size) {
-    // Called before any memory is registered: a child of fork() must not take pages from the device. New kernels do not need it.
+    // Must precede the registration of any memory, so that a child of fork() takes no pages from the device. New kernels do not need it.
     ibv_fork_init();
     try {
         return VerbsPort::open(*which, *options, problem, problem_size);

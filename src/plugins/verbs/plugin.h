@@ -1,4 +1,4 @@
-// The plugin's exported symbol (transport/verbs/device.h). A test links it instead of loading it.
+// Declares the plugin's exported symbol (transport/verbs/device.h), for a test that links the plugin instead of loading it.
 #pragma once
 
 #include "transport/verbs/device.h"

@@ -159,7 +159,8 @@ void VerbsPort::after_taking() {
     }
 }
 
-// First destroy the device's queue, after which it adds no more completions, then drain the completion queue.
+// Destroys a connection. The device's queue must be destroyed first, so that it adds no more completions while the completion queue is
+// drained.
 void VerbsPort::end_connection(RcQueue* connection) {
     const uint32_t number = connection->number();
     connection->end_pair();
@@ -194,7 +195,7 @@ bool VerbsPort::arm() {
     if (core_.device_lost) return true;
     if (fired_) drain_channel();
     if (!armed_) armed_ = ibv_req_notify_cq(core_.completions, 0) == 0;
-    // Completions from before arming raise no event.
+    // Poll again: completions from before the request for a notification raise no event.
     drain();
     after_taking();
     return core_.stored_first == core_.stored.size();

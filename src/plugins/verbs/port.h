@@ -69,12 +69,12 @@ class VerbsPort final : public Port {
     Groups groups_;
     int wait_ = -1;
     bool down_ = false;
-    bool armed_ = false;  ///< armed: the device writes to the channel at the next completion
-    /// The device has written to the channel, or is about to, for completions that poll() has already taken.
+    bool armed_ = false;  ///< whether the device writes to the channel at the next completion
+    /// Whether the device has written to the channel, or is about to, for completions that poll() has already taken.
     bool fired_ = false;
     uint64_t checked_at_ = 0;
     uint64_t found_ = 0;
-    uint64_t again_ = 0;  ///< when to retry after a failure to bring the port up; 0: there was none
+    uint64_t again_ = 0;  ///< time of the next attempt to bring the port up after a failure, ns; 0: there was no failure
 };
 
 }  // namespace starling::verbs

@@ -1,5 +1,6 @@
 // Work requests posted to a queue pair and not yet completed. A queue's work completes in order, so one completion stands for all before
-// it. Therefore only each kUntold-th request is signaled, besides those for which a caller waits and those that hold a buffer.
+// it. Therefore most requests are unsignaled. A request is signaled if a caller waits for it, if it holds a buffer, or if kUntold - 1
+// unsignaled ones precede it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace starling::verbs {
 
 inline constexpr uint32_t kNoBuffer = ~0u;
 
-/// An entry, of 16 bytes.
+/// One posted work request. An entry takes 16 bytes.
 struct PostedWork {
     uint64_t token = 0;
     uint32_t buffer = kNoBuffer;
@@ -42,10 +43,10 @@ class SendQueue {
         unsignaled_ = told ? 0 : unsignaled_ + 1;
         return told;
     }
-    /// Completes `position` and all entries before it: each(sent, whether it is that one).
+    /// Completes the entry at `position` and all before it. Calls each(entry, whether it is the one at `position`).
     template <class Each>
     void end(uint32_t position, Each each) {
-        if (position - ended_ >= next_ - ended_) return;  // the completion is of an earlier queue
+        if (position - ended_ >= next_ - ended_) return;  // the completion belongs to an earlier queue pair
         while (ended_ != position + 1) {
             const PostedWork sent = entries_[ended_ & (depth_ - 1)];
             const bool last = ended_++ == position;
@@ -53,7 +54,7 @@ class SendQueue {
         }
         if (unsignaled_ > next_ - ended_) unsignaled_ = next_ - ended_;
     }
-    /// Completes all entries, for which there will be no completions.
+    /// Completes all entries, because the device will report no completions for them.
     template <class Each>
     void end_all(Each each) {
         while (ended_ != next_) each(entries_[ended_++ & (depth_ - 1)]);

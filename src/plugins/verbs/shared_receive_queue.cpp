@@ -36,7 +36,7 @@ void ReceiveStock::return_buffer(uint32_t index) {
     if (back_count_ == kTogether) post();
 }
 
-// Errors are ignored: a failed post means that the device no longer exists.
+// Posts the freed buffers. Errors are ignored, because a failed post means that the device no longer exists.
 void ReceiveStock::post() {
     if (back_count_ == 0) return;
     ibv_recv_wr work[kTogether];
