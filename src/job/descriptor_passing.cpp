@@ -25,21 +25,21 @@ constexpr int kWaitMs = 5000;
 
 STARLING_STATE const JobHeader* own_job = nullptr;
 
-/// A descriptor that this process has deposited with the launcher, or will deposit when there is one.
+/// A descriptor that this process has deposited with the launcher, or will deposit when there is a launcher.
 struct GivenDescriptor {
     int descriptor;
     uint64_t inode;
 };
 STARLING_STATE std::vector<GivenDescriptor>* given = nullptr;
 
-/// Returns whether the user namespace maps this user to a distinct number.
+/// Returns whether this process's user namespace maps the user to a number. It shows all users that it does not map as one number.
 bool has_number(uid_t user) {
     constexpr uid_t kNobody = 65534;  // /proc/sys/kernel/overflowuid
     return user != kNobody;
 }
 
-/// Returns whether the peer of a socket is the broker. `keeper` is the pid that it must have, 0 if not known. A user namespace shows all
-/// users that it does not map as the same number. A peer in a PID namespace that is not visible here is shown as pid 0.
+/// Returns whether the peer of a socket is the broker. `keeper` is the pid that the broker must have; 0 if not known. A peer whose PID
+/// namespace is not visible here is shown as pid 0, which is accepted if the user namespace maps this user.
 bool is_ours(int socket, pid_t keeper) {
     ucred peer{};
     socklen_t length = sizeof peer;
@@ -67,7 +67,8 @@ int connect_keeper(std::string_view name, pid_t keeper) {
     return -1;
 }
 
-/// Sends a request and returns whether it was carried out. `answered`: the descriptor of the reply, which is closed if it was not.
+/// Sends a request and returns whether it was carried out. `answered`: the descriptor that came with the reply; -1 if there is none or the
+/// request failed.
 bool call_broker(int socket, const DescriptorRequest& request, int descriptor, int& answered) {
     answered = -1;
     if (socket < 0) return false;
@@ -97,8 +98,8 @@ DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
     return request;
 }
 
-/// Stores the first descriptor that came with a message. The kernel has opened all others in this process too, whatever the sender: they
-/// are closed.
+/// Stores the first descriptor that came with a message, and closes all others: the kernel has opened them in this process too, whoever the
+/// sender is.
 void receive_descriptors(msghdr& message, int& descriptor) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

@@ -43,18 +43,18 @@ bool send_with(int socket, const void* packet, size_t bytes, int descriptor);
 /// packet's length, or 0 if there is no packet.
 size_t receive_with(int socket, void* packet, size_t room, int& descriptor);
 
-/// Returns whether the job's launcher lives, that is, its broker accepts connections. True if the job has no launcher yet.
+/// Returns whether the job's launcher lives, judged by whether its broker accepts connections. True if the job has no launcher yet.
 bool launcher_listens(const JobHeader& job);
 
 /// Sets this process's own job, through whose launcher descriptors are passed. Its mapping must stay.
 void deposit_through(const JobHeader& own);
 /// Returns whether other processes cannot open this one's descriptors through /proc.
 bool is_closed_to_others();
-/// Deposits a descriptor with the launcher until withdraw_descriptor() or the end of the job. Without a launcher, it is deposited in
-/// deposit_again(). Returns false on failure.
+/// Deposits a descriptor with the launcher until withdraw_descriptor() or the end of the job. Without a launcher, deposit_again() deposits
+/// it later. Returns false on failure.
 bool deposit_descriptor(int descriptor, uint64_t inode);
 void withdraw_descriptor(uint64_t inode);
-/// Deposits all descriptors again, with a launcher that has just started: for a process that was started without mpiexec.
+/// Deposits all descriptors with a launcher that has just started: for a process that was started without mpiexec.
 void deposit_again();
 /// Returns a descriptor that a process has deposited, or that the launcher can open in /proc/<pid>; the caller closes it. -1 if there is
 /// none.

@@ -17,7 +17,7 @@ namespace starling::job {
 
 namespace {
 
-/// Returns the socket from which this process wakes other processes: one for all of them, created at first use.
+/// Returns the one socket from which this process wakes all other processes; creates it at first use.
 int ringing_socket() {
     STARLING_STATE static std::atomic<int> made{-1};
     int fd = made.load(std::memory_order_acquire);
@@ -30,7 +30,7 @@ int ringing_socket() {
     return mine;
 }
 
-// Failures are ignored: a full queue already wakes the receiver, and no thread sleeps on a socket that no longer exists.
+// Failures are ignored: if the queue is full, earlier datagrams wake the receiver, and no thread sleeps on a socket that no longer exists.
 void write_to_wake_socket(const Doorbell& doorbell) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -44,8 +44,8 @@ void write_to_wake_socket(const Doorbell& doorbell) {
     errno = saved;
 }
 
-/// Wake datagrams to read at a time. Peers that wait for room ring at every poll, so a read of all of them may not end before the owner has
-/// polled and made room.
+/// Maximum number of wake datagrams to read in one call. Peers that wait for room ring at every poll, so a loop that reads all datagrams
+/// may not end before the owner has polled and made room.
 constexpr int kMostDrained = 16;
 
 }  // namespace

@@ -23,7 +23,7 @@ struct alignas(64) Doorbell {
     /// Name of the abstract datagram socket that wakes a thread that waits for sockets; set before kOnSocket.
     char wake_name[16];
     uint32_t wake_name_length;
-    /// Distance in bytes from this doorbell to the rank's word in its job's table of places (job/places.h); 0 until the rank has set it.
+    /// Distance in bytes from this doorbell to the rank's word in its job's table of cores (job/places.h); 0 until the rank has set it.
     int64_t place_distance;
 
     std::atomic<uint32_t>* place() {
@@ -39,7 +39,8 @@ void wake(Doorbell& doorbell, uint32_t how);
 /// Wakes the rank if it sleeps. The caller must have made its message visible before; the check of `sleeping` is ordered after it. Safe
 /// from any process that maps the region.
 inline void ring(Doorbell& doorbell) {
-    // Pairs with the sleeper, which stores `sleeping` and then polls once more: either it finds the message or we see `sleeping`.
+    // Pairs with the sleeper, which stores `sleeping` and then polls once more: either the sleeper finds the message, or this process sees
+    // `sleeping`.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (const uint32_t how = doorbell.sleeping.load(std::memory_order_relaxed)) [[unlikely]]
         wake(doorbell, how);

@@ -35,7 +35,7 @@ HostId find_out_host() {
     uint64_t hash = kEmptyHash;
     char text[256] = "";
     if (!hash_file("/proc/sys/kernel/random/boot_id", hash)) {
-        // If the boot id is hidden, hash other properties, so that not all hosts look alike.
+        // If the boot id is hidden, hash other properties, so that not all hosts get the same id.
         hash_file("/etc/machine-id", hash);
         if (gethostname(text, sizeof text - 1) == 0) hash = hash_on(hash, text);
     }
@@ -94,7 +94,7 @@ std::string JobDescription::problem() const {
         count += run.count;
     }
     if (count != size) return std::to_string(size - count) + " processes have no host";
-    // The indices among the ranks of a host must be 0, 1, …: a segment has no others.
+    // The indices among the ranks of a host must be 0, 1, … without gaps, because a segment has exactly that many cells.
     std::vector<Placement> runs = placements;
     std::sort(runs.begin(), runs.end(),
               [](const Placement& a, const Placement& b) { return a.host != b.host ? a.host < b.host : a.local < b.local; });

@@ -31,8 +31,8 @@ struct HostEntry {
     HostId id = 0;
     uint64_t key = 0;  ///< key that every datagram and connection to a rank on the host must carry
     char name[64] = {};
-    /// Number of valid entries of `ipv4`. 0: the host is not known yet. The process that learns its addresses (under a foreign process
-    /// manager, on demand) writes all other members first, then this one with release order.
+    /// Number of valid entries of `ipv4`. 0: the host's addresses are not known yet. Under a foreign process manager, the process that
+    /// learns them writes all other members first, then this one with release order.
     uint32_t addresses = 0;
     uint32_t ipv4[kMost] = {};  ///< addresses, network byte order; one per interface that peers may use
     uint32_t reserved = 0;
@@ -62,12 +62,12 @@ struct JobDescription {
     uint32_t size = 0;
     uint32_t universe_size = 0;
     bool several_hosts = false;  ///< true: the universe has other hosts than this one
-    bool hosts_open = false;     ///< hosts become known on demand, to some hosts before others (under a foreign manager)
-    bool recovers = false;       ///< the job continues when a rank dies; its peers get errors
+    bool hosts_open = false;     ///< true: hosts become known on demand, to some hosts before others (under a foreign manager)
+    bool recovers = false;       ///< true: the job continues when a rank dies, and its peers get errors
     std::vector<HostEntry> hosts;
     std::vector<Placement> placements;  ///< runs of ranks; every rank is in exactly one
     std::string command;                ///< the job's command line, for messages
-    std::string blob;                   ///< the parents' description, opaque here
+    std::string blob;                   ///< the parents' description for a spawned job; this layer does not interpret it
 
     /// Sets id, secret and key to random numbers.
     void draw();

@@ -38,8 +38,8 @@ int open_memfd() {
     return fd;
 }
 
-// Beyond the limit of file sizes, which applies to a memfd too, ftruncate does not only fail but raises SIGXFSZ. So the limit is checked
-// first.
+// Sets the file's size. Checks the limit of file sizes first, which applies to a memfd too: beyond it, ftruncate not only fails but raises
+// SIGXFSZ.
 int set_size(int fd, uint64_t bytes) {
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
@@ -51,7 +51,7 @@ int set_size(int fd, uint64_t bytes) {
     return result;
 }
 
-// Allocates memory. Returns 0, or -1 with errno like other system calls, which posix_fallocate does not.
+// Allocates memory. Returns 0, or -1 with errno as other system calls do; posix_fallocate returns the error instead.
 int allocate(int fd, uint64_t bytes) {
     int error;
     do { error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); } while (error == EINTR);
@@ -83,7 +83,7 @@ int creation_failure(const char* step, uint32_t size) {
                 size, step, std::strerror(error));
 }
 
-/// Excludes communication memory from core dumps: it is useless to a reader, and a dump would fill all its holes, 32 MB per rank.
+/// Excludes communication memory from core dumps, because it is useless to a reader, and a dump would fill all its holes, 32 MB per rank.
 void keep_out_of_dumps(std::byte* base, uint64_t from, uint64_t bytes) {
     if (from < bytes) madvise(base + from, bytes - from, MADV_DONTDUMP);
 }
@@ -113,7 +113,8 @@ bool runs_consistent(const JobHeader& header, const std::byte* base) {
     return true;
 }
 
-// The owner wrote the header, but it may be a broken or foreign build: no offset in it may lead outside the mapping.
+// Returns whether all offsets in the header are inside the mapping. The owner wrote the header, but the owner may be a broken or foreign
+// build.
 bool consistent(const JobHeader& header, uint64_t bytes) {
     return header.size > 0 && header.hosts > 0 && header.local_ranks <= header.size &&
            (header.my_host < header.hosts || header.local_ranks == 0) && header.cells_offset % alignof(RankCell) == 0 &&
@@ -184,7 +185,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     const uint64_t cells_offset = round_up(runs_offset + description.placements.size() * sizeof(Placement), 64);
     const uint64_t places_offset = cells_offset + uint64_t{local_ranks} * sizeof(RankCell);
     const uint64_t blob_offset = round_up(places_offset + uint64_t{local_ranks} * sizeof(uint32_t), 64);
-    // From here on pages are touched only when needed, so that unused ones take no memory.
+    // Pages from here on are touched only when needed, so that unused ones take no memory.
     const uint64_t ports_offset = round_up(blob_offset + description.blob.size(), kPage);
     const uint64_t regions_offset = round_up(ports_offset + uint64_t{description.size} * sizeof(uint32_t), kPage);
     segment.bytes_ = regions_offset + uint64_t{local_ranks} * kRegionStride;
@@ -192,7 +193,7 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
     segment.fd_ = open_memfd();
     if (segment.fd_ < 0) return creation_failure("memfd_create", local_ranks);
     if (set_size(segment.fd_, segment.bytes_) != 0) return creation_failure("ftruncate", local_ranks);
-    // Missing memory must show here, as an error, not as a SIGBUS at the first store.
+    // A lack of memory must show here as an error, not later as a SIGBUS at the first store.
     if (allocate(segment.fd_, ports_offset) != 0) return creation_failure("fallocate", local_ranks);
     fcntl(segment.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     void* base = mmap(nullptr, segment.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.fd_, 0);
@@ -313,7 +314,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
     path_of(address, path);
     int fd = ::open(path, O_RDWR | O_CLOEXEC);
     int error = errno;
-    // From another PID namespace the owner is not visible, or its pid belongs to another process there.
+    // Ask the launcher if this process cannot open the owner's descriptor, for example because the owner is in another PID namespace.
     bool asked = fd < 0 && (error == EACCES || error == EPERM || error == ENOENT);
     if (asked) fd = fetch_segment(address);
     if (fd < 0) {
@@ -392,7 +393,7 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
 }
 
 bool JobSegment::owner_alive() const {
-    // The owner's descriptor vanishes when it dies, even while it is a zombie, and a process that later gets the same pid does not have
+    // The owner's descriptor vanishes when the owner dies, even while it is a zombie. A process that later gets the same pid does not have
     // this file there. So this one call detects more than kill(pid, 0) could.
     if (!knows_pids()) return launcher_listens(header());
     char path[64];

@@ -49,9 +49,9 @@ struct alignas(64) RankCell {
     /// Process id: that of the launcher's child at first, then that of the rank itself if it shares the launcher's PID namespace.
     std::atomic<int32_t> pid;
     std::atomic<int32_t> exit_status;  ///< wait status, valid in states exited and failed; errno in not_started
-    std::atomic<int32_t> abort_code;   ///< MPI_Abort's argument, valid if `aborted`
+    std::atomic<int32_t> abort_code;   ///< code with which this rank has ended the job, valid if `aborted` is not 0
     std::atomic<uint32_t> aborted;     ///< how this rank has ended the job, kAborted or kEndedForAll; 0: it has not
-    std::atomic<uint32_t> replies;     ///< incremented by the launcher after each reply to this rank
+    std::atomic<uint32_t> replies;     ///< number of replies that the launcher has sent to this rank
     int32_t appnum;                    ///< MPI_APPNUM: the number of the command in the MPMD list or spawn_multiple
     uint32_t cpu;                      ///< core to which the rank is bound, kNotBound if none
     /// How often the rank has polled, its sockets included, while it waited in the library. If the number has changed between two replies,
@@ -87,7 +87,7 @@ struct alignas(4096) JobHeader {
     uint64_t key;            ///< key of this host's entry: datagrams and connections to ranks here must carry it
     uint32_t local_ranks;    ///< number of ranks on this host, which have a cell and a region here
     uint32_t hosts;          ///< number of entries of the host table, at least 1
-    uint32_t my_host;        ///< index of this host's entry, kNoHost in a stub
+    uint32_t my_host;        ///< index of this host's entry in the host table; kNoHost in a stub
     uint32_t several_hosts;  ///< 1 if the universe has other hosts, whether or not this job uses them
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;       ///< 1: the job continues when a rank dies; `failures` and the address table show the dead ranks
@@ -101,9 +101,9 @@ struct alignas(4096) JobHeader {
     uint64_t runs_offset, runs;    ///< offset and number of the Placement runs
     uint64_t ports_offset;         ///< offset of the address table, a PortWord per rank; sparse
     uint64_t cells_offset;         ///< offset of RankCell[local_ranks]
-    uint64_t places_offset;        ///< offset of the table of places, a word per local rank (job/places.h)
+    uint64_t places_offset;        ///< offset of the table of cores, a CpuLocation per local rank (job/places.h)
     uint64_t blob_offset,
-        blob_size;  ///< the parents' description of a spawned job, opaque here; size 0 if none
+        blob_size;  ///< the parents' description of a spawned job; this layer does not interpret it; size 0 if none
     uint64_t regions_offset,
         region_stride;        ///< region i (doorbell, inbox, rings) of this host: offset + i * stride
     char control_socket[64];  ///< abstract Unix socket name without the leading NUL; empty: none (yet)
@@ -202,7 +202,7 @@ class JobSegment {
     /// Return the cell and the region of a rank on this host; panic for other ranks.
     RankCell& cell(uint32_t rank) const { return reinterpret_cast<RankCell*>(base_ + header().cells_offset)[here(rank)]; }
     std::byte* region(uint32_t rank) const { return base_ + header().regions_offset + here(rank) * header().region_stride; }
-    /// Returns the Place word of the rank with this index among those of this host (index < local_ranks).
+    /// Returns the CpuLocation word of the rank with this index among those of this host (index < local_ranks).
     std::atomic<uint32_t>& place(uint32_t index) const {
         return reinterpret_cast<std::atomic<uint32_t>*>(base_ + header().places_offset)[index];
     }
@@ -228,8 +228,8 @@ class JobSegment {
   private:
     static int map(int fd, const JobAddress& address, JobSegment& out);
     uint32_t find_index(uint32_t rank) const;
-    /// Returns the run that holds `rank`, and the rank's position in it as `index`; null if there is none. Starts at the run found last, so
-    /// neighboring ranks are found at once.
+    /// Returns the run that holds `rank`, and the rank's position in it as `index`; null if there is none. The search starts at the run
+    /// found last, so neighboring ranks are found at once.
     const Placement* find_run(uint32_t rank, uint32_t& index) const;
     uint32_t here(uint32_t rank) const;
 

@@ -7,8 +7,8 @@
 
 namespace starling::job {
 
-/// One rank's word. The rank writes it when it waits and finds itself on another core than published, and when it goes to sleep. A process
-/// that wakes the rank writes it too, and so does the launcher, before the rank starts and after it has ended.
+/// The meaning of one rank's word. The rank writes its word when it waits and finds itself on another core than published, and when it goes
+/// to sleep. A process that wakes the rank writes it too, and so does the launcher, before the rank starts and after it has ended.
 struct CpuLocation {
     static constexpr uint32_t kNowhere = 0;           ///< core not known, or the rank needs none
     static constexpr uint32_t kAsleep = 1u << 16;     ///< bit: the rank sleeps until its doorbell is rung

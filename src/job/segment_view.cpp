@@ -65,7 +65,7 @@ std::string printable(const char* text, size_t room) {
     std::string out(text, strnlen(text, room));
     for (char& c : out)
         if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-    // C1 control characters, which some terminals obey, in their UTF-8 encoding.
+    // Replace C1 control characters, which some terminals obey, in their UTF-8 encoding.
     for (size_t i = 0; i + 1 < out.size(); ++i)
         if (out[i] == '\xc2' && static_cast<unsigned char>(out[i + 1]) < 0xa0) out[i] = out[i + 1] = '?';
     return out;
@@ -105,7 +105,7 @@ int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, Segm
     SegmentView sight;
     sight.base_ = static_cast<std::byte*>(base);
     sight.bytes_ = bytes;
-    // The checks use a copy: the original may change after every check.
+    // Check a copy, because the original may change after every check.
     alignas(JobHeader) std::byte copy[sizeof(JobHeader)];
     std::memcpy(copy, base, sizeof copy);
     const auto& header = *reinterpret_cast<const JobHeader*>(copy);
