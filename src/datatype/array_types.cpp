@@ -18,7 +18,8 @@ int check_order(int64_t ndims, int64_t order) {
     return MPI_SUCCESS;
 }
 
-/// Builds the array's type dimension by dimension, the fastest first, and holds a reference of the intermediate type.
+/// Builds the array's type dimension by dimension, beginning with the one that varies fastest. Holds a reference to the type of the
+/// dimensions added so far ("intermediate type").
 class ArrayBuilder {
   public:
     explicit ArrayBuilder(Datatype& old) : made_(TypeRef::to(old)), stride_(old.extent) {}
@@ -90,7 +91,7 @@ int add_dimension(ArrayBuilder& builder, const ArrayDimension& d) {
     if (begin >= d.size) return builder.add_range(d.size, 0, 0);
     const int64_t mine = d.size - begin;
     const int64_t full = mine >= block ? (mine - block) / period + 1 : 0;
-    const int64_t after = mine - full * period;  // elements from the start of the next block on
+    const int64_t after = mine - full * period;  // elements from the block after the last full one to the end
     const int64_t rest = after <= 0 ? 0 : after < block ? after : block;
     return builder.add_blocks(d.size, begin, full, block, period, rest);
 }
@@ -153,7 +154,7 @@ int make_darray(Recipe& recipe) {
         return fail(MPI_ERR_ARG, "rank %lld is not valid in a process grid of %lld; ranks begin at 0", number(rank),
                     number(size));
     std::vector<ArrayDimension> dimensions(static_cast<size_t>(ndims));
-    // Places in the process grid are row-major, whatever the order of the array.
+    // Ranks are placed in the process grid in row-major order, even if the array is column-major.
     int64_t below = rank, grid = 1;
     for (int64_t d = ndims; d-- > 0;) {
         ArrayDimension& dimension = dimensions[static_cast<size_t>(d)];

@@ -32,7 +32,7 @@ enum class Basic : uint8_t {
     float64,
     float80,  ///< x87 long double, 16 bytes in memory
     float128,
-    complex16,  ///< two float16 numbers; the kinds below are named in the same way
+    complex16,  ///< two float16 numbers; the complex kinds below are named in the same way
     complex32,
     complex64,
     complex80,

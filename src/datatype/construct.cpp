@@ -60,7 +60,7 @@ int check_args(const Recipe& recipe) {
     }
 }
 
-// Copies the basic description for constructors that keep their constituent's data.
+// Copies the element kind, for constructors whose result has the same data as their one constituent.
 void inherit(Datatype& type, const Datatype& old) {
     type.basic = old.basic;
     type.value = old.value;
@@ -221,7 +221,7 @@ struct F90 {
     MPI_Datatype type;
 };
 
-// Returns whether elements are integers of C. The value and index types of pairs must be numbers of C.
+// Returns whether `basic` is a C integer type, as the index of a pair must be; is_number() serves for its value.
 bool is_integer(Basic basic) { return basic >= Basic::int8 && basic <= Basic::uint64 && basic != Basic::int128; }
 bool is_number(Basic basic) {
     return is_integer(basic) || basic == Basic::float32 || basic == Basic::float64 || basic == Basic::float80;

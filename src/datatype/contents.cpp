@@ -8,7 +8,7 @@ namespace {
 
 enum class ContentKind : uint8_t { integer, count, address };
 
-// Returns the kind of the C parameter of a recipe's argument number i.
+// Returns whether argument number i of a recipe (constructor call) is an integer, an address or a large count.
 ContentKind kind_of(const Recipe& recipe, size_t i) {
     const auto& a = recipe.args;
     switch (recipe.combiner) {

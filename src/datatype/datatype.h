@@ -131,7 +131,8 @@ inline uint64_t pack(const Datatype& type, int64_t count, const void* buffer, ui
     return bytes;
 }
 
-/// Packs like pack() above, into memory that other processes, at the end of `path`, read next.
+/// Packs like pack() above, into shared memory that another process reads next. `path` selects the kind of copy that is fastest for that
+/// reader.
 inline uint64_t pack(CopyPath& path, const Datatype& type, int64_t count, const void* buffer, uint64_t from, void* out,
                      uint64_t max, CopyPath::CopyDestination into = CopyPath::CopyDestination::again) {
     if (max < CopyPath::kWayMatters || !is_block(type, count)) [[likely]]

@@ -8,7 +8,7 @@ namespace starling::datatype {
 
 namespace {
 
-// Longest list or run, in blocks, that is expanded when it becomes a member of a list.
+// Maximum number of blocks of a list or run whose blocks are copied into an enclosing list, instead of becoming a subtree.
 constexpr int64_t kInline = 8;
 
 class Compiler {
@@ -81,7 +81,7 @@ class Compiler {
         size_ += length;
     }
 
-    // Returns the node of two or more pieces; a run, if they are equal blocks at equal distances.
+    // Returns a list node of the collected pieces (at least two), or a run if they are equal blocks at equal distances.
     LayoutNode list() {
         const int64_t count = static_cast<int64_t>(blocks_.size()) - 1;
         const uint64_t length = blocks_[1].start;

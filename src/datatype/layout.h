@@ -1,5 +1,5 @@
-// Layouts: the places of one element's bytes, in packed order, whatever their meaning. A layout is a small tree whose leaves are runs of
-// equal blocks; types share the subtrees of their constituents.
+// Layouts: the locations of one element's bytes in memory, in packed order, without their types. A layout is a small tree whose leaves are
+// runs of equal blocks; types share the subtrees of their constituents.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct LayoutNode {
     enum class NodeKind : uint8_t {
         empty,
         run,   ///< `count` blocks of `length` bytes, `stride` apart
-        loop,  ///< `count` times `child`, `stride` apart
-        list,  ///< `count` pieces, and one more that marks the end
+        loop,  ///< `count` repetitions of `child`, `stride` bytes apart
+        list,  ///< `count` pieces, followed by an entry that marks the end of the last
     };
     NodeKind kind = NodeKind::empty;
     bool flat = false;   ///< whether all pieces of a list are blocks
@@ -38,7 +38,8 @@ struct LayoutNode {
     const LayoutBlock* blocks = nullptr;
 
     bool is_block() const { return kind == NodeKind::run && count == 1; }
-    /// Returns whether repetitions of this list should be copied piece by piece, because it is short.
+    /// Returns whether repetitions of this list should be copied piece by piece (the first piece of all repetitions, then the second),
+    /// because it is short.
     bool short_list() const { return flat && count <= 16 && size <= 1024; }
 };
 

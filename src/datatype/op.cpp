@@ -39,7 +39,7 @@ bool is_window_only(const Op& op) {
     return op.operation == ReductionOperation::replace || op.operation == ReductionOperation::no_op;
 }
 
-// Calls the program's function, outside the library's lock. A function with an int count gets long vectors in pieces.
+// Calls the program's function without the library's lock. If the function takes an int count, long vectors are passed in several calls.
 void call_user(const Op& op, const void* in, void* inout, int64_t count, const Datatype& type) {
     const OutsideLibrary outside;
     MPI_Datatype handle = to_handle(&type);

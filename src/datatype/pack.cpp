@@ -12,7 +12,7 @@ namespace starling::datatype {
 
 namespace {
 
-// Copies between one and two words without a call, by two moves of a fixed size, which may overlap.
+// Copies a block of one to two words by two possibly overlapping moves of fixed size, without calling memcpy().
 template <class Word>
 inline void copy_twice(std::byte* to, const std::byte* from, uint64_t length) {
     Word head, tail;
@@ -85,7 +85,7 @@ inline bool with_length(uint64_t length, F&& f) {
     }
 }
 
-// Copies equal blocks; both sides advance by their stride.
+// Copies equal blocks; the addresses in source and destination advance by their own stride.
 void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count, uint64_t length) {
     const auto fixed = [&](auto constant) {
         for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
@@ -95,7 +95,7 @@ void copy_run(std::byte* to, int64_t to_stride, const std::byte* from, int64_t f
     for (int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride) copy_block(to, from, length);
 }
 
-/// Gathers into consecutive memory of limited size or, if `unpacking`, scatters from it.
+/// Sink that copies blocks into consecutive memory of limited size or, if `unpacking`, from it.
 template <bool unpacking>
 struct Mover {
     std::byte* packed;
@@ -155,7 +155,7 @@ struct Mover {
         return block(origin + first[whole].offset, length);
     }
 
-    // Copies piece by piece, in batches that stay in the first-level cache, so that each piece is a run.
+    // Copies the first piece of all repetitions as one run, then the second, and so on; in batches that stay in the first-level cache.
     bool grid(std::byte* origin, int64_t count, int64_t stride, const LayoutNode& list) {
         const int64_t step = static_cast<int64_t>(list.size), batch = 1 + kBatch / step;
         while (count > 0 && left >= list.size) {
@@ -184,7 +184,7 @@ struct Mover {
     static constexpr int64_t kBatch = 8192;
 };
 
-/// Splits lists into single blocks, for sinks other than Mover.
+/// Base of the sinks other than Mover: splits lists into single blocks.
 template <class Sink>
 struct BlockByBlock {
     bool even(std::byte* origin, const LayoutBlock* first, int64_t count, uint64_t length) {
@@ -201,7 +201,7 @@ struct BlockByBlock {
     Sink& self() { return *static_cast<Sink*>(this); }
 };
 
-/// Copies each block to the same relative place in another buffer.
+/// Sink that copies each block to the same relative position in another buffer.
 struct Copier : BlockByBlock<Copier> {
     const std::byte* source;
     const std::byte* target;
@@ -219,7 +219,7 @@ struct Copier : BlockByBlock<Copier> {
     }
 };
 
-/// Lists blocks for blocks(), merging adjacent ones.
+/// Sink that lists the blocks for blocks(), merging adjacent ones.
 struct Lister : BlockByBlock<Lister> {
     iovec* out;
     int max;
@@ -248,7 +248,7 @@ struct Lister : BlockByBlock<Lister> {
 
 std::byte* bytes_at(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
-// Bytes of the temporary between two buffers of which neither is one block; small enough to stay in the cache.
+// Size of the intermediate buffer for copies between two buffers with gaps, bytes; small enough to stay in the cache.
 constexpr uint64_t kStaging = 32 * 1024;
 
 }  // namespace

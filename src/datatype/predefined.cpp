@@ -19,7 +19,7 @@ struct Plain {
 constexpr Basic kLong = sizeof(long) == 8 ? Basic::int64 : Basic::int32;
 constexpr Basic kUnsignedLong = sizeof(long) == 8 ? Basic::uint64 : Basic::uint32;
 
-// MPI_CHAR is text; MPI_SIGNED_CHAR and MPI_UNSIGNED_CHAR are integers.
+// Predefined types other than pairs. MPI_CHAR is text; MPI_SIGNED_CHAR and MPI_UNSIGNED_CHAR are integers.
 constexpr Plain kPlain[] = {
     {0x201, Basic::int64, 8, 8, "MPI_AINT"},
     {0x202, Basic::int64, 8, 8, "MPI_COUNT"},

@@ -12,7 +12,7 @@ namespace starling::datatype {
 struct Recipe {
     int combiner = MPI_COMBINER_NAMED;
     bool large = false;  ///< whether the type was created by the large-count form of the constructor
-    /// The constructor's numbers in the order of its C parameters, arrays in place.
+    /// The numbers passed to the constructor, in the order of its C parameters; the elements of arrays stand at their array's position.
     std::vector<int64_t> args;
     /// The constituent types, retained.
     std::vector<Datatype*> types;
@@ -23,7 +23,7 @@ struct Recipe {
     mutable const Recipe* next_dead = nullptr;
 };
 
-/// Copies of a constituent type: for i < count and j < block, one at offset + i * stride + j * type.extent.
+/// Equally spaced copies of a constituent type: for i < count and j < block, one at offset + i * stride + j * type.extent.
 struct RecipePart {
     int64_t offset;
     int64_t count;
@@ -32,8 +32,8 @@ struct RecipePart {
     const Datatype* type;
 };
 
-/// Calls visit(RecipePart) for each part of a type that has a recipe, in type map order. For existing types all products are within 64 bits; for
-/// a type under construction, check them first (construct.cpp).
+/// Calls visit(RecipePart) for each part of a type that has a recipe, in type map order. For existing types all products fit in 64 bits;
+/// for a type under construction, check this first (products_fit() in bounds.cpp).
 template <class Visit>
 void for_each_part(const Recipe& recipe, Visit&& visit) {
     const int64_t* a = recipe.args.data();

@@ -18,7 +18,8 @@ namespace starling::dynamic {
 /// Called in MPI_Init, before the process reports its arrival. Creates the inter-communicator with the parents of a spawned job, and starts
 /// to handle connect requests of other jobs.
 void start();
-/// Wakes the waiting parent if this process is the last of its job to arrive. Called after this process has reported its arrival.
+/// Wakes the parent that waits in MPI_Comm_spawn if this process is the last of its job to arrive. Call it after this process has reported
+/// its arrival.
 void notify_parents_of_arrival();
 /// Returns the inter-communicator with the parents; null if there are none, or if it has been freed.
 comm::Comm* parent();
@@ -30,8 +31,8 @@ struct ErrorCodeRun {
 };
 using Commands = std::vector<control::SpawnCommand>;
 
-/// Starts a job of children and waits until all of them have arrived. Collective. `read` is called at the root, and its error is returned
-/// at all members. `codes` is valid on errors too, and empty if the codes are unknown.
+/// Starts a job of children and waits until all of them have arrived. Collective. Calls `read` at the root to get the commands; all members
+/// return its error. `codes` gets the error codes, also after an error; it is empty if they are unknown.
 int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<ErrorCodeRun>& codes,
           comm::Comm*& made);
 

@@ -46,7 +46,7 @@ struct Card {
     uint64_t context = 0;
 };
 
-/// Performs this side's part, which may fail on one side only.
+/// Connects to the process at the other end. This may fail at one end only.
 int connect_roots(const Card& mine, const Card& theirs, comm::Comm*& made) {
     const bool first = mine.context < theirs.context;
     comm::GroupBuilder builder;

@@ -1,4 +1,4 @@
-// The children's side of a spawn.
+// The part of a spawn that the children perform.
 #include "dynamic/parent_comm.h"
 
 #include "base/error.h"
@@ -64,7 +64,7 @@ void notify_parents_of_arrival() {
     const bool last_here = header.arrived.fetch_add(1) + 1 == header.local_ranks;
     if (!parent_root.job || !last_here) return;
     if (header.several_hosts) {
-        // The daemons count the hosts, and ring the parents when all have arrived.
+        // The daemons count the hosts whose processes have arrived, and notify the parents after the last.
         control::ControlCall call;
         const control::JobQuery query{header.id, me.rank};
         control::ControlCall::start(segment, me.rank, control::MessageKind::arrived, encode(query), call);

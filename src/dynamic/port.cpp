@@ -29,7 +29,7 @@ namespace starling::dynamic {
 
 namespace {
 
-/// Payload of a `knock` packet.
+/// Payload of a `knock` packet, which requests a connection to a port, or refuses or withdraws a request.
 struct ConnectRequest {
     enum Type : uint32_t { connect, refused } type;
     uint32_t port;
@@ -44,8 +44,8 @@ struct WaitingConnector {
 
 struct OpenPorts {
     uint32_t next = 1;
-    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< waiting connectors by port, oldest first
-    std::map<uint64_t, bool> talks;  ///< contexts of the exchanges in progress; true: the other side has refused
+    std::map<uint32_t, std::list<WaitingConnector>> open;  ///< processes that wait for MPI_Comm_accept, by port, oldest first
+    std::map<uint64_t, bool> talks;  ///< contexts of the exchanges in progress; value true: the other side has refused
 };
 STARLING_STATE Lazy<OpenPorts> made_ports;
 OpenPorts& ports() { return made_ports.get(); }
@@ -61,7 +61,7 @@ void on_knock(link::Peer& peer, const link::Packet& packet) {
     const auto port = ports().open.find(knock.port);
     if (knock.type == ConnectRequest::refused) {
         if (const auto talk = ports().talks.find(knock.context); talk != ports().talks.end()) talk->second = true;
-        // A refusal by the connector itself withdraws its request.
+        // A connector that sends `refused` itself withdraws its request.
         if (port != ports().open.end())
             port->second.remove_if([&](const WaitingConnector& c) { return c.context == knock.context; });
         return;
@@ -101,7 +101,7 @@ int parse(const char* text, PortName& name) {
                 text ? text : "");
 }
 
-/// A roster of one process.
+/// A roster (list of the processes of a match context) with one process.
 class OneProcess final : public message::Roster {
   public:
     explicit OneProcess(link::Process process) : process_(process), hold_(process.job) {}
@@ -113,7 +113,7 @@ class OneProcess final : public message::Roster {
     link::JobHold hold_;
 };
 
-/// A send that may be abandoned: if the other side refuses or ends, the send deletes itself once it is done.
+/// A send that may outlive its caller: if the other side refuses or ends, the send deletes itself when it completes.
 struct DetachedSend : message::SendRequest {
     std::string bytes;
 
@@ -130,7 +130,7 @@ constexpr progress::RequestClass DetachedSend::kClass{
     .dispose = [](progress::Request& r) { delete static_cast<DetachedSend*>(&r); }};
 using OutgoingPointer = std::unique_ptr<DetachedSend, decltype([](DetachedSend* send) { DetachedSend::leave(send); })>;
 
-/// An exchange between two roots, in a context that is used for nothing else.
+/// The exchange of messages between the two roots of a connection, in a context that is used for nothing else.
 class Talk {
   public:
     Talk(uint64_t context, link::Process other)
@@ -154,8 +154,9 @@ class Talk {
         progress::wait(*send);
         return receive.outcome.error ? progress::error_of(receive) : progress::error_of(*send);
     }
-    /// Agrees with the other side on whether all members of both sides have everything that they need from the other one; `error` is this
-    /// side's, with failure_text(). A side that fails earlier, for lack of memory, refuses, so that neither side proceeds alone.
+    /// Exchanges with the other side whether all members of a side have what they need for the connection; `error` is this side's result,
+    /// with failure_text(). Returns an error if either side failed. A side that fails earlier, for lack of memory, refuses, so that neither
+    /// side proceeds alone.
     int agree(int error) {
         const std::string text(error ? failure_text() : std::string_view());
         uint64_t word = kAllIsWell + static_cast<uint64_t>(error);
@@ -182,7 +183,7 @@ class Talk {
         message::ReceiveRequest receive;
         start(receive, &word, sizeof word, tag);
         progress::wait_until([&] { return receive.done || refused_ || finalized(); });
-        progress::poll();  // handles the last packets of the other side
+        progress::poll();  // handles packets that the other side sent before it ended
         if (refused_ || !receive.done) {
             message::cancel_receive(receive);
             return fail(MPI_ERR_PORT, "the port was never opened, or has been closed; MPI_Open_port opens one");
@@ -192,7 +193,7 @@ class Talk {
         return progress::error_of(*send);
     }
 
-    /// Returns whether the other side has called MPI_Finalize, and so will not answer.
+    /// Returns whether the other side has called MPI_Finalize, and so will never reply.
     bool finalized() const {
         const link::Peer* other = other_.at(0).job->find_peer(other_.at(0).rank);
         return other && link::has_finalized(*other);
@@ -213,7 +214,7 @@ class Talk {
     const bool& refused_;
 };
 
-/// The data that each root sends to the other one, which broadcasts it on its side.
+/// The data that each root sends to the other root, which broadcasts it to the members of its own side.
 struct ConnectSide {
     uint64_t context = 0;  ///< context of the new communicator; the accepting side's is used
     std::string group;
@@ -226,11 +227,11 @@ bool decode(std::string_view bytes, ConnectSide& side) {
     return reader.done();
 }
 
-/// The state of a connection at its root, until both sides agree.
+/// The root's state of a connection, until both sides have agreed.
 struct Meeting {
     std::optional<Talk> talk;
     uint32_t port = 0;
-    std::string result;  ///< description of the other side, encoded for the members of this one
+    std::string result;  ///< description of the other side, encoded for the members of this side
 
     void refuse() {
         if (talk) talk->refuse(port);
@@ -254,7 +255,7 @@ int connect_roots(Meeting& meeting, comm::Comm& comm, uint64_t context, bool acc
     const bool apart = disjoint(comm.local_group(), *remote);
     remote->release();
     if (!apart) {
-        meeting.talk.reset();  // the other side detects the same error
+        meeting.talk.reset();  // no refusal is sent: the other side detects the same error
         return fail(MPI_ERR_COMM, "a process is on both sides of the port; the two groups must have no process in common");
     }
     if (accepting) other.context = context;
@@ -262,7 +263,7 @@ int connect_roots(Meeting& meeting, comm::Comm& comm, uint64_t context, bool acc
     return MPI_SUCCESS;
 }
 
-/// Calls connect_roots(), and refuses on an error, so that the other root does not wait in vain.
+/// Calls connect_roots(). After an error, refuses the connection, so that the other root does not wait forever.
 int connect_or_refuse(Meeting& meeting, link::Process other, comm::Comm& comm, uint64_t talk_context, uint64_t context,
                       bool accepting) {
     try {
@@ -298,7 +299,7 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
         port = ports().open.find(name.port);
         return port == ports().open.end() || !port->second.empty();
     };
-    // Repeat the wait: another thread may close the port meanwhile, and after the wait the connector may have withdrawn.
+    // Repeat the wait: another thread may close the port meanwhile, or the connector may have withdrawn when the wait ends.
     do {
         if (ours) progress::wait_until(comes);
     } while (ours && !comes());
@@ -328,7 +329,8 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = connect_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
-    // Fail if the port is this process's: another thread accepts or closes it, and both exchanges would use one context.
+    // An error at a port of this process has its own text. Another thread of this process accepts or closes the port, and both exchanges
+    // would use one context.
     return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
 

@@ -16,14 +16,14 @@ namespace starling::dynamic {
 /// Calls the launcher; other messages are handled while it waits. Returns an error class with failure_text().
 int call_launcher(control::MessageKind kind, std::string_view payload, std::string& reply);
 
-/// The root's result of a collective call, for the other members: an error with its text, or a result in bytes.
+/// The root's result of a collective call, which the other members receive: an error with its text, or a result in bytes.
 struct RootResult {
     int error = 0;
     std::string text;
     std::string result;
 };
 /// Runs the root's part of a collective call: `find_out` fills RootResult::result and returns an error class. The other members wait for
-/// the result, so std::bad_alloc becomes an error like any other.
+/// the result, so std::bad_alloc is turned into an error that they receive.
 template <typename FindOut>
 RootResult evaluate_at_root(FindOut&& find_out) {
     RootResult verdict;
@@ -38,8 +38,8 @@ RootResult evaluate_at_root(FindOut&& find_out) {
     return verdict;
 }
 
-/// Ends a call that creates something: determines whether every member could create its part. `error` is this member's, with its
-/// failure_text(). Returns the common error; on an error each member undoes its part. Collective.
+/// Ends a call that creates something: determines whether every member could create its part. `error` is this member's error, with its
+/// failure_text(). Returns the error of all; after an error each member undoes its part. Collective.
 int agree(comm::Comm& comm, int error);
 
 /// Broadcasts the root's result. On an error, sets failure_text() at all members and returns the error. Collective.

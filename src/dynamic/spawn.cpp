@@ -21,13 +21,13 @@ namespace starling::dynamic {
 
 namespace {
 
-/// The root's result of a spawn, for the other parents.
+/// The root's result of a spawn, which the other parents receive.
 struct Child {
     uint64_t context = 0;
     job::JobAddress job;
     uint32_t size = 0;
     std::vector<ErrorCodeRun> codes;
-    job::JobId started = 0;  ///< id of the started job; set at the root as soon as there are processes
+    job::JobId started = 0;  ///< id of the started job; set at the root as soon as its processes exist
 
     void add(int32_t code, uint64_t count) {
         if (codes.empty() || codes.back().code != code) codes.push_back({code, 0});
@@ -60,7 +60,7 @@ bool decode(std::string_view bytes, Child& child) {
 enum class ChildrenState { waiting, complete, failed };
 
 /// Returns whether the children have arrived, or cannot arrive any more. Children that ended without calling MPI_Init never arrive. The
-/// launcher marks those of this host, and ends the job for those of other hosts.
+/// launcher marks those of this host in the segment; if children on another host fail, it ends the whole job.
 ChildrenState check_arrival(job::JobSegment& segment) {
     const job::JobHeader& header = segment.header();
     if (segment.all_arrived()) return ChildrenState::complete;
@@ -71,7 +71,7 @@ ChildrenState check_arrival(job::JobSegment& segment) {
     return segment.all_arrived() ? ChildrenState::complete : ChildrenState::failed;
 }
 
-/// Interval of the checks, during a wait for children, whether they have failed, ns.
+/// Interval, ns, at which a wait for children checks whether they have failed.
 constexpr uint64_t kLookCloselyNs = 5'000'000;
 
 int wait_for_children(job::JobSegment& segment) {
@@ -100,7 +100,7 @@ bool all_on_this_host(const comm::Group& group) {
 // differ.
 void add_directory(Commands& commands) {
     char here[PATH_MAX];
-    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // the children then start in the launcher's directory
+    if (!getcwd(here, sizeof here) || here[0] != '/') return;  // the children start in the launcher's directory
     for (auto& command : commands) command.info.emplace(command.info.begin(), control::kCallerDirectory, here);
 }
 
@@ -116,7 +116,7 @@ int start_children(comm::Comm& comm, const std::function<int(Commands&)>& read, 
         return fail(MPI_ERR_SPAWN, "cannot spawn %llu processes: a job has at most %u", static_cast<unsigned long long>(wanted),
                     control::kMaxProcesses);
     }
-    // In a job of another process manager, the helper on one host does not know which processes the others start.
+    // If another process manager started this job, the helper process on each host does not know which processes the other hosts start.
     if (bootstrap::is_managed() && !all_on_this_host(comm.local_group())) {
         return fail(MPI_ERR_SPAWN,
                     "processes on several hosts cannot spawn together in a job of another process manager: start the job with "
@@ -177,7 +177,7 @@ void on_disconnect(comm::Comm& comm) {
 
 /// Performs a member's part: creates the inter-communicator with the children.
 static int connect_children(comm::Comm& comm, const Child& child, comm::Comm*& made) {
-    // A child job that has ended meanwhile did exist. So its end is an error of the inter-communicator and not of the spawn.
+    // A child job that has ended meanwhile did exist. So later calls on the inter-communicator report its end, and the spawn succeeds.
     link::Job* job = link::find_job(child.job);
     const int mapped = job->map();
     if (mapped && !job->dead()) {
@@ -191,7 +191,7 @@ static int connect_children(comm::Comm& comm, const Child& child, comm::Comm*& m
     return MPI_SUCCESS;
 }
 
-/// Ends the children of a failed spawn, which would otherwise wait forever for parents that do not know them. Returns `error`.
+/// Ends the children of a failed spawn. They would otherwise wait forever for parents that do not know them. Returns `error`.
 static int forsake(const Child& child, int error) {
     if (child.started == 0) return error;
     const std::string text(failure_text());

@@ -15,13 +15,14 @@ namespace starling::mpi {
 
 namespace {
 
-/// A non-blocking collective operation with a handle. It holds references, so the application may free the objects meanwhile.
+/// Request of a non-blocking collective operation. It holds references to the communicator, types and operation, so the application may
+/// free their handles meanwhile.
 struct PendingCollective : collective::CollectiveRequest {
     const Datatype* types[2] = {nullptr, nullptr};
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
-    SubstituteBuffer loan{};                         ///< substitute for the program's buffer; none if `release` is null
+    SubstituteBuffer loan{};                         ///< replacement for the program's buffer; unused if `release` is null
 
     ~PendingCollective() {
         if (loan.release) loan.release(loan.state);
@@ -55,7 +56,7 @@ constinit const progress::RequestClass kPendingWithLoan{
     .dispose = kPending.dispose, .report_wait = report_pending, .completed = free_operation};
 
 /// A persistent collective operation. Members may start the persistent operations of one communicator in different orders. So each
-/// operation has its own message tag, and where members share memory, its own part of it.
+/// operation has its own message tag and, if members share memory, its own part of the shared memory.
 struct PersistentCollective : PendingCollective {
     struct Own {
         explicit Own(comm::Comm& comm) : exchange(comm) {}
@@ -226,7 +227,7 @@ const Datatype* CollectiveCall::blocks(int n, const void* buffer, Counts counts,
         return nullptr;
     }
     for (int i = 0; i < n && ok(); ++i) {
-        // Data may lie anywhere relative to MPI_BOTTOM.
+        // `buffer` may be MPI_BOTTOM, so the address is computed as an integer.
         const auto offset = static_cast<uint64_t>(displacements[i]) * static_cast<uint64_t>(found->extent);
         const auto* address = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(buffer) + offset);
         error_ = check_data(comm_, found, handle, address, counts[i]);
@@ -245,9 +246,9 @@ const Datatype* const* CollectiveCall::typed_blocks(int n, const void* buffer, C
     types.resize(static_cast<size_t>(n));
     for (int i = 0; i < n; ++i) {
         const Datatype* type = datatype::from_handle(handles[i]);
-        // A block without elements may have any type.
+        // The type of a block without elements is not checked; MPI_BYTE stands in for an invalid handle.
         if (counts[i] == 0 && !type) type = &datatype::predefined(MPI_BYTE);
-        // Displacements are in bytes, so data may lie anywhere relative to MPI_BOTTOM.
+        // Displacements are in bytes. `buffer` may be MPI_BOTTOM, so the address is computed as an integer.
         const auto address = reinterpret_cast<uintptr_t>(buffer) + static_cast<uintptr_t>(displacements[i]);
         error_ = check_data(comm_, type, handles[i], reinterpret_cast<const void*>(address), counts[i]);
         if (!ok()) return nullptr;
@@ -274,7 +275,8 @@ template <class Pending>
 void CollectiveCall::attach_to(Pending& request) {
     for (int i = 0; i < type_count_; ++i) datatype::retain(*(request.types[i] = types_[i]));
     for (int side = 0; side < 2; ++side) {
-        // The array is moved, because the task reads it in place. The references to its types are moved along, if this call holds them.
+        // The request takes over the array of types, because the task reads it in place, and also this call's references to the types, if
+        // it holds any.
         if (!holds_)
             for (const Datatype* type : block_types_[side]) datatype::retain(*type);
         request.block_types[side] = std::move(block_types_[side]);

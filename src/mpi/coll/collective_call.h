@@ -47,8 +47,8 @@ class CollectiveCall {
     bool ok() const { return error_ == MPI_SUCCESS; }
     comm::Comm& comm() const { return *comm_; }
     bool inter() const { return comm_->is_inter; }
-    /// Returns the task that `body` creates from a CommCall; called after all checks. The objects that the task refers to are kept by this
-    /// call or by the program.
+    /// Calls `body` with a CommCall after all checks, and returns the task that `body` creates. This call or the program keeps the objects
+    /// alive to which the task refers.
     template <class Body>
     Task make(const Body& body) {
         if (prepares_) [[unlikely]] {
@@ -58,10 +58,11 @@ class CollectiveCall {
         return body(now());
     }
 
-    /// Returns the size of the group by which blocks are counted: the remote group in an inter-communicator.
+    /// Returns the number of blocks in arguments with one block per process: the group's size, or the remote group's in an
+    /// inter-communicator.
     int peers() const { return comm_->peer_count; }
 
-    /// Checks the place where a non-blocking call stores its handle.
+    /// Checks the pointer through which a non-blocking call returns its request.
     void request(const MPI_Request* request);
     void fail_with(int error_class, const char* sentence);
     void intra_only();
@@ -80,11 +81,11 @@ class CollectiveCall {
                       "buffers");
     }
 
-    // The next three check a handle, data() also its buffer, and return the object, or null if there was an error.
+    // The next three functions check a handle, data() also the buffer. Each returns the object behind the handle, or null after an error.
     const Datatype* type(MPI_Datatype handle);
     const Datatype* data(const void* buffer, MPI_Count count, MPI_Datatype handle);
     const Op* op(MPI_Op handle, const Datatype* type);
-    /// Checks another buffer whose datatype a previous check has accepted.
+    /// Checks a second buffer of a call whose datatype has been checked already.
     void buffer(const void* buffer, MPI_Count count, MPI_Datatype handle, const Datatype* type);
     /// Checks an array of `n` counts.
     void counts(Counts counts, int n);
@@ -103,7 +104,7 @@ class CollectiveCall {
     int run(Task task);
     /// Starts the operation and stores the request's handle.
     int start(Task task, MPI_Request* request);
-    /// Creates a persistent request for the operation; `task` is empty.
+    /// Creates a persistent request for the operation. The task argument is ignored: each start creates one from the checked arguments.
     int prepare(Task task, MPI_Info info, MPI_Request* request);
 
   private:
@@ -127,7 +128,7 @@ class CollectiveCall {
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool prepares_ = false;
-    bool holds_ = false;  ///< holds references to the objects below: other threads may free them during the call
+    bool holds_ = false;  ///< whether this call holds references to the objects below, which other threads may free meanwhile
     std::optional<collective::CommCall> to_;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< datatypes that start() retains
     int type_count_ = 0;

@@ -9,12 +9,12 @@ namespace {
 using collective::CommCall;
 using collective::Shares;
 
-/// Returns empty blocks for a process that is not the root, where the argument is not significant.
+/// Returns empty blocks for the buffer argument of a process that is not the root: the standard ignores that argument.
 Blocks no_blocks(bool uniform, const Datatype& type) {
     return uniform ? Blocks(nullptr, 0, type) : Blocks(nullptr, Counts(nullptr), Counts(nullptr), type);
 }
 
-/// The part of this process in a rooted operation; it decides which arguments are significant.
+/// The role of this process in a rooted operation, which decides which arguments are significant.
 struct RootRole {
     bool root, member;  ///< roles of this process; both false: its root argument is MPI_PROC_NULL
     RootRole(const CollectiveCall& call, int root_argument)
@@ -163,7 +163,7 @@ Task reduce_task(CollectiveCall& call, const void* send, void* receive, MPI_Coun
 
 namespace {
 
-/// Checks the arguments common to all reductions without a root: `in` elements to send, `out` to receive, of one type.
+/// Checks the arguments common to all reductions without a root: `in` elements to send and `out` elements to receive, all of one type.
 struct ReductionArguments {
     const Datatype* type;
     const Op* op;

@@ -13,7 +13,8 @@ using collective::CommCall;
 using comm::Neighborhood;
 using Edges = std::vector<comm::NeighborEdge>;
 
-/// Returns the buffer to check: without edges the argument is not significant, so a valid address stands in for it.
+/// Returns the buffer to check. A process without edges may pass any buffer, so the address of `edges`, which is never null, stands in for
+/// it.
 const void* buffer_for(const Edges& edges, const void* buffer) { return edges.empty() ? &edges : buffer; }
 
 BlockArguments side(const Edges& edges, const BlockArguments& given) {
@@ -27,7 +28,8 @@ void check_buffers(CollectiveCall& call, const void* send, const void* receive) 
     call.not_in_place(receive);
 }
 
-// Returns whether the blocks of existing edges overlap. Blocks beyond the border of a grid are neither read nor written.
+// Returns whether data to send overlaps a block to receive. Only blocks of existing edges count: blocks beyond the border of a grid are
+// neither read nor written.
 bool overlap_at_edges(const TypedBuffer& send, const Edges& receives, const Blocks& into) {
     for (const comm::NeighborEdge& edge : receives)
         if (overlap(send, block(into, edge.block))) return true;

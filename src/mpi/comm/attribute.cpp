@@ -29,7 +29,7 @@ int predefined_keyval(comm::Comm* comm) {
 
 bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
 
-// Frees a key of one kind.
+// Frees an attribute key; `kind` is the kind of object (communicator, datatype, window) whose attributes it names.
 int free_key(AttributeKind kind, int* number) {
     Lock lock;
     if (!number) return null_argument(nullptr, "keyval");

@@ -114,7 +114,8 @@ int start_duplication(MPI_Comm handle, MPI_Info info, MPI_Comm* newcomm, MPI_Req
     return MPI_SUCCESS;
 }
 
-// Stores the handle of the communicator that a creation task made.
+// Stores the handle of a newly created communicator (`made`, null after an error) in the caller's variable; raises `error`, if there is
+// one, and returns the code for the caller.
 int finish(Comm* comm, int error, Comm* made, MPI_Comm* newcomm) {
     if (made) collective::run(collective::open_cast(*made));
     if (newcomm) *newcomm = comm::to_handle(made);
@@ -129,19 +130,19 @@ int check_subset(const comm::Group& group, const Comm& comm) {
     return MPI_SUCCESS;
 }
 
-// Returns a number for this host within the group: the rank of the first member on it.
+// Returns a number that identifies this host within the group: the lowest rank on it.
 int host_color(const comm::Group& group) {
     int rank = 0;
-    while (!link::on_this_host(group.at(rank))) ++rank;  // ends at the latest at this process, which is a member
+    while (!link::on_this_host(group.at(rank))) ++rank;  // the loop ends at this process at the latest
     return rank;
 }
 
-// Returns a number for the members in process set `name` with this process: the rank of the first of them.
+// Returns a number that identifies the members that are in process set `name` together with this process: the lowest rank among them.
 int set_color(const comm::Group& group, const std::string& name) {
     if (name == "mpi://SELF") return group.my_rank();
     if (name != "mpi://WORLD") return MPI_UNDEFINED;
     int rank = 0;
-    while (group.at(rank).job != link::self().job) ++rank;  // ends at the latest at this process, which is a member
+    while (group.at(rank).job != link::self().job) ++rank;  // the loop ends at this process at the latest
     return rank;
 }
 
@@ -167,7 +168,7 @@ int color_of_type(int split_type, const comm::Info& info, const comm::Group& gro
     }
 }
 
-/// A communicator creation from groups: all arguments except the groups, and the handler for its errors.
+/// A call that creates a communicator from groups: all its arguments except the groups, and the handler for its errors.
 class FromGroup {
   public:
     FromGroup(const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm)
@@ -202,7 +203,7 @@ class FromGroup {
     comm::Errhandler* const handler;
     Comm* made = nullptr;
     int error = MPI_SUCCESS;
-    int lacks_name = MPI_SUCCESS;  ///< error of the string tag; without a tag this process cannot report to the others
+    int lacks_name = MPI_SUCCESS;  ///< error in the string tag, without which this process cannot notify the others
 
   private:
     MPI_Comm* const newcomm_;
@@ -248,7 +249,7 @@ int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm
     if (!g) return bad_handle(c, MPI_ERR_GROUP, "group");
     if (!valid_tag(tag)) return bad_tag(c, tag);
     if (const int error = check_subset(*g, *c)) return raise(c, error);
-    // Members can be notified of any wrong argument except group and tag, which they need to identify the call.
+    // The other members learn of wrong arguments, except of a wrong group or tag: these two identify the call to them.
     const int wrong = check_place(newcomm);
     const comm::ReferenceGuard kept(c);
     const comm::ReferenceGuard kept_group(g);

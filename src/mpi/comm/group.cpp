@@ -81,11 +81,11 @@ int combine(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup, GroupCombin
     return MPI_SUCCESS;
 }
 
-/// Marks of a group's ranks: whether the call names the rank.
+/// One flag per rank of a group: whether the call has named that rank.
 using Marks = std::vector<bool>;
 
-/// Creates a group from the named members of another, or from all but these: `mark` checks and marks the named ranks, `make` makes the
-/// group.
+/// Creates a group from the named members of another group, or from all except the named ones. `mark` checks and marks the named ranks,
+/// `make` creates the group.
 template <class Mark, class Make>
 int choose_members(MPI_Group group, MPI_Group* newgroup, Mark mark, Make make) {
     Lock lock;

@@ -46,7 +46,7 @@ int check_value(const char* value) {
     return MPI_SUCCESS;
 }
 
-// Copies `text` with a terminating null, cut to `room` bytes.
+// Copies `text` with a terminating null into `room` bytes, and cuts it if it is longer.
 void copy_cut(char* target, const std::string& text, size_t room) {
     const size_t length = std::min(text.size(), room - 1);
     std::memcpy(target, text.data(), length);
@@ -108,7 +108,7 @@ int Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* fla
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;
         if (!value) return null_pointer("value");
-        // valuelen does not count the terminating null.
+        // `valuelen` does not count the terminating null, but copy_cut()'s size does.
         copy_cut(value, *found, static_cast<size_t>(valuelen) + 1);
         return MPI_SUCCESS;
     });
@@ -122,7 +122,7 @@ int Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, in
         const std::string* found = object.find(key);
         *flag = found != nullptr;
         if (!found) return MPI_SUCCESS;
-        // The length of this function includes the terminating null; with a length of 0 the call only queries it.
+        // Here `buflen` includes the terminating null. A call with *buflen = 0 only queries the length.
         if (*buflen > 0) {
             if (!value) return null_pointer("value");
             copy_cut(value, *found, static_cast<size_t>(*buflen));

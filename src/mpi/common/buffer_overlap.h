@@ -1,6 +1,6 @@
-// Detects memory that a call both sends and receives, which is an error in any argument but MPI_IN_PLACE (MPI 5.0 sections 2.3 and 6.1).
-// Types may interleave over one base and displacements lead anywhere, so only bytes that are certainly shared count. A legal call is thus
-// never refused, and members that make the same mistake get the same result.
+// Detects memory that a call both sends and receives, which is an error unless the argument is MPI_IN_PLACE (MPI 5.0 sections 2.3 and 6.1).
+// Types may interleave in one buffer and displacements may point anywhere, so only bytes that are certainly shared count. A legal call is
+// thus never refused, and members that make the same mistake get the same result.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& e
     }
 }
 
-// Calls the program's error handler, outside the library.
+// Calls the program's error handler without the library's lock.
 void call_function(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
     const OutsideLibrary outside;
     if (foreign) return call_foreign(handler, subject, error);
@@ -100,7 +100,7 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
 
 int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
-    // A collective operation that continued with error markers may have lost the text of its first error.
+    // A collective operation that continued after an error may have lost the text of its first error, so the text is composed again.
     if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
         message::why_member_failed(comm->collective);
     // An error of a window's request is raised on the window (MPI 5.0 section 9.3): its communicator is internal.

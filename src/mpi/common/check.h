@@ -27,7 +27,7 @@ class MakingLock {
 /// (base/lock.h), so the caller must hold references to all objects that it uses afterwards.
 [[gnu::cold]] int raise(comm::Comm* comm, int error);
 
-/// The object other than a communicator that an error belongs to.
+/// The object that an error belongs to: a communicator, window, file or MPI session.
 union ErrorSubject {
     MPI_Comm comm;
     MPI_Win win;
@@ -37,10 +37,11 @@ union ErrorSubject {
 /// Reports an error through the handler stored in `place`, which is set on `subject`.
 [[gnu::cold]] int raise_through(comm::Errhandler* const& place, comm::HandlerKind kind, ErrorSubject subject, int error);
 
-/// Raises MPI_ERR_UNSUPPORTED_OPERATION: the entry of a function that is not built calls it.
+/// Raises MPI_ERR_UNSUPPORTED_OPERATION; called by the entry point of a function that is not implemented.
 [[gnu::cold]] int unsupported(const char* name);
 
-/// Raises MPI_ERR_UNSUPPORTED_OPERATION for a function that returns a value, and returns its zero, which is not a valid handle.
+/// Raises MPI_ERR_UNSUPPORTED_OPERATION for a function that returns a value instead of an error code; returns 0, which is not a valid
+/// handle.
 template <class T>
 T unsupported(const char* name) {
     unsupported(name);
@@ -62,9 +63,10 @@ T unsupported(const char* name) {
 [[gnu::cold]] int bad_count(comm::Comm* comm, MPI_Count count);
 [[gnu::cold]] int bad_type(comm::Comm* comm, MPI_Datatype type);
 [[gnu::cold]] int bad_buffer(comm::Comm* comm);
-/// Returns the failure of a null pointer in place of a result or an array. For a member that must still take part in its call.
+/// Sets the failure text for a null pointer passed as argument `name`, and returns MPI_ERR_ARG. Unlike null_argument(), it does not call
+/// the error handler, so that the process can still take part in a collective call.
 [[gnu::cold]] int null_pointer(const char* name);
-/// Raises that failure.
+/// Sets the failure of null_pointer() and calls the communicator's error handler.
 [[gnu::cold]] int null_argument(comm::Comm* comm, const char* name);
 /// Reports an inter-communicator where the function requires an intra-communicator, or the reverse.
 [[gnu::cold]] int wrong_kind_of_comm(comm::Comm* comm);

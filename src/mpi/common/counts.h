@@ -1,5 +1,5 @@
-// Lets one implementation serve the int and the large-count form of a function: views of count arguments that remember how wide the
-// caller's numbers are.
+// Lets one implementation serve the int and the large-count form of a function: views of count arguments that remember whether the caller's
+// numbers are ints or MPI_Counts.
 #pragma once
 
 #include <climits>

@@ -41,7 +41,7 @@ int report(Request& request, MPI_Status* status) {
     return request.operations->query(request, status ? *status : ignored);
 }
 
-/// Ends a done request: a persistent one becomes inactive, any other is freed and its handle set to null. Returns the error of a
+/// Ends a completed request: makes a persistent one inactive; frees any other, and sets its handle to null. Returns the error of a
 /// generalized request's free function, if there is one.
 int retire(Request& request, MPI_Request& handle) {
     if (request.persistent) {
@@ -109,8 +109,8 @@ bool all_done(int count, const MPI_Request handles[]) {
     return true;
 }
 
-/// Records the outcome of the operation of statuses[n]. MPI_ERROR is written only if one of the operations failed (MPI 5.0 section 3.2.5),
-/// so the first error sets the field of all statuses before it.
+/// Records `error` as the outcome of operation n. MPI_ERROR is written only if one of the operations failed (MPI 5.0 section 3.2.5). So the
+/// first error also sets MPI_ERROR to MPI_SUCCESS in all statuses before n.
 inline void note_error(MPI_Status* statuses, int n, int error, int& first_error) {
     if (!error && !first_error) [[likely]]
         return;
@@ -122,7 +122,7 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
 
 constinit const progress::WaitSite kWaitSite{.report_wait = message::report_request};
 
-/// Returns the active request behind a handle, or null. Callers must ask again whenever this thread has released the lock, because another
+/// Returns the active request behind a handle, or null. A thread that has released the lock must call this function again, because another
 /// thread may have ended the request meanwhile.
 Request* pending_behind(const MPI_Request& handle) {
     Request* request = from_handle(*const_cast<const volatile MPI_Request*>(&handle));
@@ -176,7 +176,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
         note_error(statuses, i, error, first_error);
     }
     if (!first_error) return MPI_SUCCESS;
-    // Without statuses the return value is the only place for the error.
+    // Without statuses, only the return value can report the error.
     const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
     if (comm) comm->release();
     return error;
@@ -378,7 +378,7 @@ int Waitsome(int incount, MPI_Request handles[], int* outcount, int indices[], M
     Lock lock;
     if (const int error = check_array(incount, handles)) return error;
     if (!outcount) return null_argument(nullptr, "outcount");
-    progress::test();  // the wait ends at the first complete request, and this call should return all that have completed
+    progress::test();  // the wait ended at the first complete request; this call should return all that have completed
     Array array{incount, handles, -1, false};
     do progress::wait_until(CompletionCondition{array}, kWaitsomeSite);
     while (program_threads_at_once() && !poll_array(array));
@@ -571,8 +571,8 @@ struct Generalized : Request {
 STARLING_STATE NoDestroy<RequestPool<Generalized>> generalized_pool_storage;
 constinit auto& generalized_pool = generalized_pool_storage.value;
 
-// These functions run the program's functions of a generalized request, outside the library. The MPI call that runs one of them returns its
-// error (MPI 5.0 section 13.2).
+// These functions call the program's functions for a generalized request, without the library's lock. The MPI call that triggers such a
+// function returns its error (MPI 5.0 section 13.2).
 
 int free_generalized(Request& request) {
     MPI_Grequest_free_function* function = std::exchange(static_cast<Generalized&>(request).free_function, nullptr);

@@ -17,11 +17,12 @@ inline MPI_Request request_to_handle(progress::Request* request) {
     return request ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
 }
 
-/// Implement MPI_Request_toint and MPI_Request_fromint. A live handle gets its number, unique among live handles, at the first toint.
+/// Implement MPI_Request_toint and MPI_Request_fromint. The first call of request_to_int() for a live handle assigns a number that no other
+/// live handle has.
 int request_to_int(MPI_Request handle);
 MPI_Request request_from_int(int number);
 struct RequestNumbers;
-extern RequestNumbers* request_numbers;  ///< the numbers that requests got; null until the first toint
+extern RequestNumbers* request_numbers;  ///< numbers assigned to requests; null until request_to_int() is first called
 void forget_its_number(progress::Request& request);
 inline void forget_number(progress::Request& request) {
     if (request_numbers) [[unlikely]]

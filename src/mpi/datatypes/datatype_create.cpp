@@ -25,7 +25,7 @@ void return_handle(Datatype* type, MPI_Datatype* handle) {
     *handle = datatype::to_handle(type);
 }
 
-/// The numbers that a constructor was called with; remembers the first array that was a null pointer.
+/// The numbers passed to a constructor, and the name of the first array that was a null pointer.
 class Args {
   public:
     Args(std::initializer_list<int64_t> first, size_t more) {

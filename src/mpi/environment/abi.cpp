@@ -15,8 +15,8 @@ namespace {
 
 constexpr char kLibraryVersion[] = "Starling " STARLING_VERSION " (MPI 5.0, standard ABI 1.0)";
 
-// Properties of the Fortran compiler as the application has set them; nullptr before. These properties and the booleans below have a mutex
-// of their own, because their functions may be called at any time and by several threads.
+// Properties of the Fortran compiler as the application has set them; nullptr until it does. They and the booleans below have a separate
+// mutex, because several threads may call their functions at any time, even before MPI_Init.
 STARLING_STATE Mutex fortran_mutex;
 STARLING_STATE comm::Info* fortran_info = nullptr;
 

@@ -41,7 +41,8 @@ int read_commands(const CommandArguments& in, dynamic::Commands& out) {
     return MPI_SUCCESS;
 }
 
-/// Runs a collective call that takes an intra-communicator and a root, and creates an inter-communicator. All checks are collective.
+/// Runs a collective call that takes an intra-communicator and a root, and creates an inter-communicator. If one member has a wrong
+/// argument, all members get an error.
 template <class Work>
 int make_intercomm(MPI_Comm handle, int root, MPI_Comm* out, const char* name, Work work) {
     MakingLock lock;

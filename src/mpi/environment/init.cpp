@@ -73,8 +73,8 @@ int Is_thread_main(int* flag) {
 }
 
 int Abort(MPI_Comm, int errorcode) {
-    // The standard requires that at least the group of the communicator ends. A job cannot continue without some of its processes, so all
-    // end.
+    // The standard requires that at least the processes of the communicator's group end. A job cannot continue without some of its
+    // processes, so all of its processes end.
     runtime::abort(errorcode);
 }
 

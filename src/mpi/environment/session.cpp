@@ -111,7 +111,7 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
             s, fail(MPI_ERR_ARG, "there is no process set number %d: there are %d process sets", n, comm::process_set_count()));
     const char* name = comm::process_set_name(n);
     const int needed = static_cast<int>(std::strlen(name)) + 1;
-    // The length that is stored includes the null character; with a length of 0 the call only queries it.
+    // `*pset_len` includes the null character. A call with *pset_len = 0 only queries the length.
     if (*pset_len > 0) {
         if (!pset_name) return null_argument(s, "pset_name");
         const int copied = std::min(*pset_len, needed) - 1;

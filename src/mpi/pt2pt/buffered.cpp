@@ -21,7 +21,7 @@ STARLING_STATE BsendBuffer* process_buffer = nullptr;
 
 BsendBuffer* buffer_of(comm::Comm& comm) {
     if (comm.attached_buffer) return comm.attached_buffer;
-    // An MPI session without its own buffer uses the process's (MPI 5.0 section 3.6).
+    // Without its own buffer, an MPI session uses the process's buffer (MPI 5.0 section 3.6).
     const comm::Session* session = comm::session_of(comm.local_group());
     return session && session->attached_buffer ? session->attached_buffer : process_buffer;
 }
@@ -43,8 +43,8 @@ int detach(BsendBuffer*& place, comm::Comm* comm, void* address, CountOut size) 
     if (phase != LibraryPhase::running) return not_running();
     if (!address || !size) return null_argument(comm, address ? "size" : "buffer_addr");
     if (!place) return raise(comm, fail(MPI_ERR_BUFFER, "no buffer is attached; attach one first"));
-    BsendBuffer* const buffer = std::exchange(place, nullptr);  // no other thread can use the buffer while this one waits
-    buffer->flush();                                            // completes flush requests now, while the buffer exists
+    BsendBuffer* const buffer = std::exchange(place, nullptr);  // detached first, so that no other thread uses it
+    buffer->flush();                                            // completes MPI_Buffer_iflush requests while the buffer exists
     *static_cast<void**>(address) = buffer->memory();
     size.set(buffer->size());
     buffer->end();

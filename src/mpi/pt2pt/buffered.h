@@ -31,7 +31,7 @@ int Session_detach_buffer(MPI_Session session, void* buffer_addr, CountOut size)
 int Session_flush_buffer(MPI_Session session);
 int Session_iflush_buffer(MPI_Session session, MPI_Request* request);
 
-/// Flushes and detaches the buffer (may be null) of a communicator or session that ends.
+/// Flushes and detaches the buffer of a communicator or MPI session that is being freed; `buffer` may be null.
 void drop_buffer(message::BsendBuffer*& buffer);
 
 /// Copies the message into the buffer that serves `comm` (its own, else its session's, else the process's) and sends it from there. Returns

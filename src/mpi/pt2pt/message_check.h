@@ -12,7 +12,7 @@ inline int failed(int error) {
     return error;
 }
 
-/// Checks buffer, count and type of one side of a message; returns MPI_SUCCESS or the code for the caller.
+/// Checks buffer, count and type of the data to send or to receive; returns MPI_SUCCESS or the code for the caller.
 inline int check_data(comm::Comm* comm, const datatype::Datatype* type, MPI_Datatype type_handle, const void* buffer,
                       MPI_Count count) {
     if (!type || !type->committed) [[unlikely]]
@@ -25,7 +25,7 @@ inline int check_data(comm::Comm* comm, const datatype::Datatype* type, MPI_Data
     return MPI_SUCCESS;
 }
 
-/// Checks buffer, count and type of a side whose partner is `rank`. For MPI_PROC_NULL the type may be MPI_DATATYPE_NULL: programs pass it
+/// Checks buffer, count and type of the data to exchange with `rank`. For MPI_PROC_NULL the type may be MPI_DATATYPE_NULL: programs pass it
 /// for a missing neighbor, and other libraries accept it.
 inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void* buffer, MPI_Count count) {
     if (rank == MPI_PROC_NULL && type == MPI_DATATYPE_NULL) return MPI_SUCCESS;

@@ -1,4 +1,4 @@
-// The pools and request classes of single sends and receives.
+// The pools and request classes of sends and receives that have a handle.
 #pragma once
 
 #include "base/no_destroy.h"

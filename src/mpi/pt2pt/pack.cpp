@@ -13,7 +13,7 @@ using datatype::Datatype;
 
 namespace {
 
-/// The checked arguments of one call. `comm` stays null in the external forms.
+/// The checked arguments of one call. `comm` is null in MPI_Pack_external and similar calls, which have no communicator.
 struct PackCall {
     Comm* comm = nullptr;
     const Datatype* type = nullptr;

@@ -43,7 +43,7 @@ RequestPool<PartitionedReceive>& pool_of<PartitionedReceive>() {
     return receives_storage.value;
 }
 
-/// Returns the request behind a handle if it is of this type; otherwise raises the error and returns null.
+/// Returns the partitioned send or receive behind a handle. Raises an error and returns null if the handle is of another kind.
 template <class T>
 T* find(MPI_Request handle, const char* what, int& error) {
     Request* const request = request_from_handle(handle);
@@ -53,7 +53,7 @@ T* find(MPI_Request handle, const char* what, int& error) {
     return nullptr;
 }
 
-/// Checks the arguments that both sides have in common; `error` is the code that was raised.
+/// Checks the arguments that partitioned sends and receives have in common. Sets `error` to the raised code or MPI_SUCCESS.
 Partitioned check(comm::Comm* comm, const void* buffer, int partitions, MPI_Count count, MPI_Datatype datatype, int rank,
                   int tag, MPI_Info info, const MPI_Request* request, int& error) {
     const datatype::Datatype* type = datatype::from_handle(datatype);
@@ -66,7 +66,7 @@ Partitioned check(comm::Comm* comm, const void* buffer, int partitions, MPI_Coun
         error = bad_handle(comm, MPI_ERR_INFO, "info object");
     else if (!error && !request)
         error = null_argument(comm, "request");
-    if (!type) type = &datatype::predefined(MPI_BYTE);  // MPI_PROC_NULL without a type: no data will be sent
+    if (!type) type = &datatype::predefined(MPI_BYTE);  // MPI_PROC_NULL without a type: no data will be transferred
     return {const_cast<void*>(buffer), partitions, count, type, rank, tag};
 }
 

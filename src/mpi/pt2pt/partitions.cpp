@@ -23,13 +23,13 @@ namespace {
 /// Tags of all partitioned sends of this process, whatever their destination.
 STARLING_STATE Lazy<PartitionTags> tags;
 
-/// The send of an offer; it frees itself when it completes.
+/// Request that sends an offer (the message that announces a partitioned send); it frees itself when it completes.
 struct OfferSend : SendRequest {
     PartitionedOffer offer;
 };
 constexpr progress::RequestClass kOfferSend{.dispose = [](progress::Request& r) { delete static_cast<OfferSend*>(&r); }};
 
-/// Awaits one request.
+/// Lets a coroutine await one request.
 struct RequestAwaiter {
     progress::Request& request;
     bool await_ready() const { return request.done; }
@@ -37,7 +37,7 @@ struct RequestAwaiter {
     void await_resume() { request.waiter = nullptr; }
 };
 
-/// Awaits several receives; a coroutine may await them once only.
+/// Lets a coroutine await several receives, once only.
 struct AllReceived {
     ReceiveRequest* receives;
     int count;
@@ -83,7 +83,7 @@ void PartitionedSend::prepare(comm::Comm& comm, const Partitioned& what) {
     auto* const sent = new OfferSend;
     sent->offer = offer_;
     sent->operations = &kOfferSend;
-    sent->orphaned = true;  // the send frees itself when the offer has been sent
+    sent->orphaned = true;  // the request frees itself when the offer has been sent
     message::start_send(*sent, comm.channel(comm::Plane::partitioned), &sent->offer, sizeof sent->offer, byte_type(), what.rank,
                         what.tag, message::SendMode::standard);
 }
@@ -149,7 +149,8 @@ PartitionedReceive::~PartitionedReceive() {
 
 void PartitionedReceive::leave(comm::Comm& comm) {
     if (!offer_ || offer_->done) return;
-    // The offer of a sender that was prepared for this receive must not match the next receive. So a request stays behind that receives it.
+    // The offer that was meant for this receive must not match the next one. So a request outlives this receive, takes in the offer and
+    // deletes itself.
     static constexpr progress::RequestClass kLeft{.dispose = [](progress::Request& r) {
         auto* const offer = static_cast<OfferReceive*>(r.communicator);
         comm::Comm* const its = offer->comm;
@@ -180,7 +181,7 @@ void PartitionedReceive::begin() {
     collective::start(receive_all(), *this);
 }
 
-/// Compares the sizes of both sides; allocates the receives at the first start.
+/// Compares the sizes of the sender's and the receiver's data; allocates the receives at the first start.
 int PartitionedReceive::match() {
     if (offer_->outcome.error) return progress::error_of(*offer_);
     const PartitionedOffer& offer = offer_->offer;
@@ -241,7 +242,7 @@ void PartitionedReceive::unpack(int part) {
 bool PartitionedReceive::arrived(int partition) {
     if (done || !active) return true;
     if (!posted_) return false;
-    // The partitions of the sender from the one in which this partition begins to the one in which it ends.
+    // Check the sender's partitions from the one that contains this partition's begin to the one that contains its end.
     const int64_t theirs = offer_->offer.partitions, ours = what_.partitions;
     const auto first = static_cast<int>(partition * theirs / ours);
     const auto last = static_cast<int>(((partition + 1) * theirs + ours - 1) / ours);

@@ -16,7 +16,7 @@
 
 namespace starling::mpi {
 
-/// The arguments of either side. The request holds a reference to the type.
+/// The arguments of a partitioned send or receive. The request holds a reference to the type.
 struct Partitioned {
     void* buffer = nullptr;
     int partitions = 0;
@@ -29,7 +29,7 @@ struct Partitioned {
     uint64_t bytes() const { return part_bytes() * static_cast<uint64_t>(partitions); }
 };
 
-/// The message with which a sender announces its partitions.
+/// The message with which a sender announces the number, length and tags of its partitions.
 struct PartitionedOffer {
     uint32_t first_tag = 0;  ///< tag of partition 0; the tags of the other partitions follow
     int32_t partitions = 0;
@@ -50,7 +50,7 @@ struct PartitionedSend : collective::CollectiveRequest {
 
   private:
     collective::Task send_all();
-    /// Awaits that all partitions have been sent.
+    /// Lets a coroutine await that all partitions have been sent.
     struct AllSent;
 
     Partitioned what_;
@@ -70,7 +70,7 @@ struct PartitionedReceive : collective::CollectiveRequest {
     /// Returns whether all data of one of this side's partitions is in the buffer.
     bool arrived(int partition);
     int partitions() const { return what_.partitions; }
-    /// Must be called before the request is freed. If no offer has arrived, leaves behind a request that receives it.
+    /// Must be called before the request is freed. If no offer has arrived, creates a request that receives the offer later.
     void leave(comm::Comm& comm);
     void report_wait(progress::WaitReporter& teller) const;
 

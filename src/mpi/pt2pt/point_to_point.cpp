@@ -33,8 +33,7 @@ constinit const progress::WaitSite kRecvSite{.report_wait = message::report_rece
 
 namespace {
 
-/// Completes a blocking call whose operation is pending. Holds a reference to the communicator, because other threads may free it
-/// meanwhile.
+/// Waits for the operation of a blocking call. Holds a reference to the communicator, because other threads may free it meanwhile.
 [[gnu::noinline]] int wait_for(progress::Request& request, comm::Comm* comm, MPI_Status* status,
                                const progress::WaitSite& site) {
     const comm::ReferenceGuard kept(comm);
@@ -43,7 +42,7 @@ namespace {
     return raise(comm, progress::error_of(request));
 }
 
-// Stores the null request after an error, as the generated entries of other functions do.
+// Sets the request of a failed call to MPI_REQUEST_NULL, as the generated entry points of other functions do; returns `error`.
 [[gnu::cold]] int no_request(MPI_Request* out, int error) {
     if (out) *out = MPI_REQUEST_NULL;
     return failed(error);
@@ -87,7 +86,7 @@ namespace {
         return no_request(out, error);
     if (!out) [[unlikely]]
         return null_argument(comm, "request");
-    // Most sends complete when they are started; they share one handle.
+    // Most sends complete when they are started; they share one request handle.
     message::Unsent unsent;
     if (dest == MPI_PROC_NULL || message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) {
         *out = completed_request();

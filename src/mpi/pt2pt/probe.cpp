@@ -26,7 +26,8 @@ progress::Outcome outcome_of(const Unexpected& found) {
 
 Unexpected* message_from_handle(MPI_Message handle) { return object_behind<Unexpected>(handle); }
 
-/// Implements all probes: waits for a message (`wait`) or polls once. Returns null if there is no message, or if there is an error.
+/// Implements all probes: waits for a message if `wait` is set, otherwise polls once. Returns null if there is no message, or after an
+/// error.
 Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::ProbeMode look, int& error) {
     Unexpected* found = message::find_unexpected(comm.point_to_point, source, tag, look);
     error = MPI_SUCCESS;

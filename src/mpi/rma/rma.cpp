@@ -85,7 +85,7 @@ class RmaCall {
     int error_ = MPI_SUCCESS;
 };
 
-/// An access with a request handle.
+/// A one-sided operation with a request handle, such as MPI_Rput.
 struct PendingAccess : rma::Access {
     ~PendingAccess() { window::release_types(*this); }
 };
@@ -111,7 +111,7 @@ int RmaCall::start(MPI_Request* request) {
 
 void describe_update(RmaCall& call, const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, MPI_Op op) {
     call.op(op);
-    // MPI_NO_OP ignores the origin arguments.
+    // MPI_NO_OP does not read the origin buffer, so its arguments are not checked.
     if (op != MPI_NO_OP) call.operation.origin = call.side(origin_addr, origin_count, origin_datatype);
 }
 

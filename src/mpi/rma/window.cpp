@@ -37,7 +37,7 @@ void apply_hints(Window& window, const comm::Info& info) {
         if (const std::string* value = info.find(hint.key)) window.info.set(hint.key, *value);
 }
 
-/// Checks the arguments of this process.
+/// Checks the arguments that this process passes to a function which creates a window.
 int check(const window::CreateParams& wanted, bool info_is_valid, const MPI_Win* win) {
     if (!win) return null_pointer("win");
     if (!info_is_valid) return fail(MPI_ERR_INFO, "the info object is not valid; was it freed?");
@@ -143,7 +143,7 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return raise(*w, fail(MPI_ERR_RMA_FLAVOR, "a window of MPI_Win_create_dynamic has no memory of its own to query"));
     if (const int error = check_rank(*w, rank)) return raise(*w, error);
-    // MPI_PROC_NULL selects the lowest rank that has memory (MPI_Win_shared_query).
+    // MPI_PROC_NULL selects the lowest rank whose memory is not empty (MPI_Win_shared_query).
     for (int r = 0; rank == MPI_PROC_NULL && r < w->size(); ++r)
         if (w->infos.bytes(r) > 0) rank = r;
     std::byte* base = nullptr;

@@ -22,7 +22,7 @@ int check_assertion(int assertion, int allowed) {
     return fail(MPI_ERR_ASSERT, "the assertion %d has bits that this function does not allow; 0 is always valid", assertion);
 }
 
-/// Runs a synchronization that takes assertions; `body` returns an error class.
+/// Runs a synchronization call with an `assert` argument, of which the bits in `allowed` are valid; `body` returns an error class.
 template <class F>
 int synchronise(MPI_Win win, int assertion, int allowed, F&& body) {
     Lock lock;
@@ -33,7 +33,7 @@ int synchronise(MPI_Win win, int assertion, int allowed, F&& body) {
     return raise(*w, error);
 }
 
-/// Runs a synchronization that names a rank; does nothing for MPI_PROC_NULL.
+/// Runs a synchronization call with a target rank; does nothing for MPI_PROC_NULL.
 template <class F>
 int synchronise_with(MPI_Win win, int rank, int assertion, F&& body) {
     return synchronise(win, assertion, MPI_MODE_NOCHECK, [&](Window& w) {

@@ -26,7 +26,7 @@ CounterGroupInfo describe(int category) {
     return counter_groups(groups)[category - kFirstGroup];
 }
 
-/// Collects the first `length` indices, and counts all.
+/// Stores the first `length` indices in the tool's array, and counts all.
 struct Collector {
     int length = 0;
     int* indices = nullptr;
@@ -140,7 +140,7 @@ int T_category_changed(int* update_number) {
     const ToolScope scope;
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     if (!update_number) return MPI_T_ERR_INVALID;
-    *update_number = 0;  // never increases, because the tables never change
+    *update_number = 0;  // the number never increases, because the tables never change
     return MPI_SUCCESS;
 }
 

@@ -45,7 +45,8 @@ MPI_Datatype datatype_of(const Variable& variable) {
     }
 }
 
-/// Returns whether the variable names the configuration file, which has been read before a tool can call.
+/// Returns whether the variable is STARLING_CONFIG, the name of the configuration file. A tool cannot set it, because the file has been
+/// read before a tool can call.
 bool names_the_file(const Variable& variable) { return !std::strcmp(variable.name, "STARLING_CONFIG"); }
 
 int scope_of(const Variable& variable) {
@@ -59,7 +60,7 @@ int may_write(const Variable& variable) {
     return MPI_T_ERR_CVAR_SET_NOT_NOW;
 }
 
-/// Formats a value that a tool has written as the text that the environment would contain.
+/// Formats a value that a tool has written as text, in the form that the environment variable would have.
 void print_written(const Variable& variable, const void* buffer, char (&text)[kTextLength]) {
     long long number = 0;
     int item = 0;
@@ -85,7 +86,8 @@ void print_written(const Variable& variable, const void* buffer, char (&text)[kT
     }
 }
 
-/// Returns a copy of a text that is never freed: another thread that has read the variable may still use the pointer.
+/// Returns the text to store. A text variable gets a copy that is never freed, because another thread that has read the variable may still
+/// use the pointer.
 const char* lasting(const Variable& variable, const char* text) {
     return variable.type == VariableType::text ? strdup(text) : text;
 }

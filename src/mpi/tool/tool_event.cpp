@@ -47,7 +47,7 @@ const EventRow* row_at(int index) {
     return index >= 0 && static_cast<size_t>(index) < std::size(kRows) ? kRows + index : nullptr;
 }
 
-/// One event while its callbacks run.
+/// An occurrence of an event, valid while its callbacks run.
 struct Instance {
     static constexpr uint32_t kMagic = 0x6576696e;
     uint32_t magic = kMagic;
@@ -77,7 +77,8 @@ struct EventRegistration {
     void* end_data = nullptr;
 
     explicit EventRegistration(const EventRow& its) : row(its) {}
-    /// Returns the callback to call at a place where every safety level is met: the registered one with the lowest requirement.
+    /// Returns the callback for an event that occurs where callbacks may call MPI, so that every safety level is met: the registered
+    /// callback with the lowest requirement.
     const EventCallback* callback() const {
         const auto found = std::find_if(callbacks.begin(), callbacks.end(), [](const EventCallback& c) { return c.function; });
         return found == callbacks.end() ? nullptr : &*found;
@@ -128,7 +129,7 @@ void call(const Instance& instance, EventRegistration& registration) {
         const ToolScope scope;
         if (const auto* registered = registration.callback()) callback = *registered;
     }
-    // The standard's handle type is not const; nothing is ever written through it.
+    // The handle's type in the standard is not const, but nothing is ever written through the handle.
     const auto handle = reinterpret_cast<MPI_T_event_instance>(const_cast<Instance*>(&instance));
     if (!callback.function) return;
     const OutsideLibrary outside;
@@ -176,7 +177,7 @@ void notify_tools(ToolEvent event, std::initializer_list<uint64_t> elements) {
                      [&](const EventRegistration* r) { return &r->row == &instance.row; });
         for (EventRegistration* registration : told) ++registration->running;
     }
-    // The tool's functions run outside the library.
+    // Callbacks run without the tool interface's mutex, because they may call its functions.
     for (EventRegistration* registration : told) {
         call(instance, *registration);
         bool over = false;

@@ -12,7 +12,7 @@ namespace starling::mpi {
 namespace {
 
 STARLING_STATE pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-STARLING_STATE int initialized = 0;  ///< calls of MPI_T_init_thread without their MPI_T_finalize
+STARLING_STATE int initialized = 0;  ///< number of MPI_T_init_thread calls minus number of MPI_T_finalize calls
 
 }  // namespace
 
@@ -26,7 +26,7 @@ ToolScope::~ToolScope() { pthread_mutex_unlock(&mutex); }
 int T_init_thread(int required, int* provided) {
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) return MPI_T_ERR_INVALID;
     const ToolScope scope;
-    // Settings are read first, so a tool sees and changes the values that the environment sets.
+    // Settings are read before the first tool call, so that a tool sees and changes the values set by the environment.
     runtime::read_settings();
     ++initialized;
     store_out(provided, MPI_THREAD_MULTIPLE);

@@ -25,7 +25,7 @@ struct PerformanceHandle {
     const Counter& counter;
     PvarSession& session;
     bool started = false;
-    uint64_t total = 0;  ///< count while started, up to the last stop, reset or write
+    uint64_t total = 0;  ///< increase of the counter while the handle was started, up to the last stop, reset or write
     uint64_t base = 0;   ///< counter value at the last start, reset or write
 
     PerformanceHandle(const Counter& its, PvarSession& owner) : counter(its), session(owner) {}

@@ -210,7 +210,7 @@ int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newra
     Comm* base = topology_base(comm, error);
     if (!base) return error;
     if (!newrank) return null_argument(base, "newrank");
-    // An empty grid has no place for any process.
+    // A grid without points has no coordinates for any process.
     const bool empty = dims && std::count(dims, dims + std::max(ndims, 0), 0) > 0;
     if (!empty) error = count_nodes(ndims, dims, base->size, nodes);
     if (error) return raise(base, error);

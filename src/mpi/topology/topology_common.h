@@ -8,7 +8,8 @@
 
 namespace starling::mpi {
 
-/// Returns the intra-communicator to create a topology on. Otherwise sets `error` (raised already) and returns nullptr.
+/// Returns the communicator to create a topology on. If the handle is not an intra-communicator, raises the error, stores it in `error` and
+/// returns nullptr.
 comm::Comm* topology_base(MPI_Comm handle, int& error);
 
 /// Creates a communicator of the first `nodes` ranks of `base` with this topology and stores its handle; the other ranks get MPI_COMM_NULL.
@@ -20,7 +21,7 @@ int make_with_topology(comm::Comm& base, int nodes, std::shared_ptr<const comm::
 [[gnu::cold]] int bad_topology(comm::Comm* comm);
 
 /// Returns the topology of a communicator. It never changes, so reading needs no lock. If the communicator has no topology of this type,
-/// sets `error` (raised already) and returns nullptr.
+/// raises the error, stores it in `error` and returns nullptr.
 template <class T>
 const T* find_topology(MPI_Comm handle, comm::Comm*& comm, int& error) {
     comm = comm::from_handle(handle);
