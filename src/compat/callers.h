@@ -1,12 +1,12 @@
-// Calls of a program's callbacks by the library, where parts of the program may be in Fortran.
+// Calls of a program's callbacks by the library, where the callback may be a C function or a Fortran procedure.
 #pragma once
 
 #include "compat/convert.h"
 
 namespace starling::compat {
 
-/// Like Foreign (base/shim_hooks.h), but for Fortran procedures: each returns false, without a call, if the function is not a Fortran
-/// procedure.
+/// Functions that call a Fortran procedure, the counterpart of Foreign (base/shim_hooks.h) for C. Each returns false, without a call, if
+/// `function` is not a Fortran procedure.
 struct FortranCallers {
     bool (*operation)(MPI_User_function* function, void* in, void* inout, int* length, MPI_Datatype type);
     bool (*large_operation)(MPI_User_function_c* function, void* in, void* inout, MPI_Count* length, MPI_Datatype type);

@@ -1,5 +1,6 @@
-// Conversions of arguments for the generated entry points of a shim. Each converts a value on its way into the library, and the values that
-// the library has written on their way out. "In" is towards the library, "out" towards the program.
+// Conversions of arguments for the generated entry points of a shim (a library with the binary interface of another MPI). An object of
+// these classes converts an argument before the call, and the values that the library wrote after it. In names, "In" marks values on their
+// way to the library, "Out" and "Made" values on their way to the program.
 //
 // The differences between the interfaces are in src/compat/<interface>/abi.h: types, handles, statuses.
 #pragma once
@@ -36,7 +37,7 @@ requires(!std::is_same_v<There<Handle>, int>) void put(Handle handle, int* place
     *place = abi::Handles<Handle>::number(handle);
 }
 
-/// An array of `count` elements; up to kFew of them need no allocation.
+/// An array of `count` elements, which allocates memory only if it has more than kFew.
 template <class T, size_t kFew = 16>
 class Few {
   public:
@@ -49,7 +50,7 @@ class Few {
     T few_[kFew];
 };
 
-/// A handle that the call creates.
+/// Receives the handle that a call creates, and converts it for the program.
 template <class Handle, class Place>
 class Made {
   public:
@@ -69,7 +70,7 @@ Made<Handle, Place> made(Place* place) {
     return Made<Handle, Place>(place);
 }
 
-/// A handle that the call reads and writes.
+/// Converts a handle that the call reads and writes, in both directions.
 template <class Handle, class Place>
 class Changed {
   public:
@@ -89,7 +90,7 @@ Changed<Handle, Place> changed(Place* place) {
     return Changed<Handle, Place>(place);
 }
 
-/// Handles that the call reads.
+/// Converts an array of handles that the call reads.
 template <class Handle>
 class HandleList {
   public:
@@ -109,7 +110,7 @@ HandleList<Handle> list(const Place* from, int count) {
     return HandleList<Handle>(from, count);
 }
 
-/// Handles that the call reads and may replace.
+/// Converts an array of handles that the call reads and may replace.
 template <class Handle, class Place>
 class ChangedList : HandleList<Handle> {
   public:
@@ -128,7 +129,7 @@ ChangedList<Handle, Place> changed_list(Place* place, int count) {
     return ChangedList<Handle, Place>(place, count);
 }
 
-/// Numbers that the call writes into the program's memory and that are then converted in place.
+/// Converts numbers in place after the call has written them into the program's memory.
 template <int (*kOut)(int)>
 class NumbersMade {
   public:
@@ -144,7 +145,8 @@ class NumbersMade {
     const int count_;
 };
 
-/// error_in() converts an error class. The program's own codes lie above all classes and are shifted.
+/// error_in() converts an error class. Codes that the program added lie above all classes, and only their distance from the last class is
+/// kept.
 inline int error_in(int code) {
     return code >= abi::kLastCode ? code - abi::kLastCode + MPI_ERR_LASTCODE : abi::error_in(code);
 }
@@ -202,7 +204,7 @@ class KeyvalChanged {
 };
 inline KeyvalChanged keyval_changed(int* place) { return KeyvalChanged(place); }
 
-/// Numbers that the call reads.
+/// Converts an array of numbers that the call reads.
 template <int (*kIn)(int)>
 class NumbersIn {
   public:
@@ -257,7 +259,7 @@ inline MPI_T_pvar_handle pvar_in(MPI_T_pvar_handle handle) {
     return reinterpret_cast<intptr_t>(handle) == abi::kAllPvars ? MPI_T_PVAR_ALL_HANDLES : handle;
 }
 
-/// The fields of a status that the library uses besides the public ones; see message/status.h.
+/// The non-public fields of a status, in which the library stores the length and the cancelled flag (message/status.h).
 struct StatusRest {
     uint64_t bytes;
     int cancelled;
@@ -280,7 +282,7 @@ inline StatusRest rest_of(const MPI_Status& status) {
 
 namespace starling::compat {
 
-/// Statuses, or parts of them, that the call may write.
+/// Receives statuses, or only parts of them, that the call may write, and converts them for the program.
 class StatusesMade {
   public:
     StatusesMade(abi::Status* place, int count)
@@ -302,7 +304,7 @@ class StatusesMade {
 };
 inline StatusesMade statuses_made(abi::Status* place, int count) { return {place, count}; }
 
-/// A status that the call reads.
+/// Converts a status that the call reads.
 class StatusRead {
   public:
     explicit StatusRead(const abi::Status* from)
@@ -317,7 +319,7 @@ class StatusRead {
 };
 inline StatusRead status_in(const abi::Status* from) { return StatusRead(from); }
 
-/// A text that the call writes. The library's maximum length exceeds that of the program's interface, so the text is cut.
+/// Receives a text that the call writes. The library's texts may be longer than the program's interface allows, so the text is cut.
 template <int kHere, int kThere>
 class TextMade {
   public:

@@ -29,7 +29,7 @@ MPI_Comm* defer_handle(void* place, void (*write)(MPI_Comm comm, void* place)) {
 void comm_made(MPI_Comm* storage) {
     const std::lock_guard guard(later_mutex);
     const auto found = later.find(storage);
-    if (found == later.end()) return;  // the handle is not a deferred one: MPI_Comm_dup created it
+    if (found == later.end()) return;  // not a deferred handle: MPI_Comm_dup created it
     found->second.write(*storage, found->second.place);
     later.erase(found);
 }

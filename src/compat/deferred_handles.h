@@ -1,5 +1,5 @@
-// Storage for the handles that MPI_Comm_idup creates later. The library writes its handle here and calls comm_made(), which converts it for
-// the program.
+// Storage for handles that the library writes after a call has returned, as MPI_Comm_idup does. The library writes its handle to this
+// storage and calls comm_made(), which converts it for the program.
 #pragma once
 
 #include "compat/convert.h"
@@ -18,7 +18,7 @@ MPI_Comm* defer_handle(Place* place) {
     return defer_handle(place, [](MPI_Comm comm, void* to) { put(comm, static_cast<Place*>(to)); });
 }
 
-/// Implements Foreign::comm_made.
+/// Implements Foreign::comm_made: converts a deferred handle and stores it for the program.
 void comm_made(MPI_Comm* storage);
 
 }  // namespace starling::compat

@@ -1,4 +1,4 @@
-// Counts the neighbors of a process with the functions of the interface.
+// Returns the number of a process's neighbors, which the conversion of neighborhood arguments requires.
 #include "compat/convert.h"
 
 namespace starling::compat {

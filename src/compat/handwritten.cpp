@@ -12,7 +12,7 @@ namespace starling::compat {
 
 namespace {
 
-/// A program's callbacks of a keyval and their extra state. Never freed, because attributes outlive their keyval.
+/// A program's callbacks of an attribute key, and their extra state. Never freed, because attributes outlive their key.
 template <class Copy, class Delete>
 struct CompatAttribute {
     Copy* copy;
@@ -41,7 +41,7 @@ int create_keyval(Create* create, Copy* copy, Delete* remove, int* keyval, void*
         create(call_copy<Handle, Copy, Delete>, call_delete<Handle, Copy, Delete>, keyval_changed(keyval), attribute));
 }
 
-/// Converts predefined attributes whose values are constants.
+/// Converts the value of a predefined attribute if it is a constant of the interface, such as a rank or an error code.
 void convert_attribute(int keyval, void* value, const int* flag) {
     static thread_local int converted[4];
     if (!value || !flag || !*flag) return;
@@ -100,7 +100,7 @@ void call_handler(Function* function, Handle handle, int* code) {
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
 }
 
-/// Converts the error codes of a spawn. Only the root knows their number.
+/// Converts the error codes of a spawn. Only the root's `count` is their number.
 void convert_codes(int* codes, int count, MPI_Comm comm, int root) {
     int rank = -1;
     if (reinterpret_cast<intptr_t>(codes) == 0 || library.Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root) return;

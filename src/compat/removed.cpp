@@ -1,4 +1,4 @@
-// Functions that MPI 3.0 has removed, for programs that were compiled before.
+// Functions that MPI 3.0 has removed, for programs that were compiled with an older version.
 #include "compat/convert.h"
 #include "compat/entry.h"
 

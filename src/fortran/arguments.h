@@ -1,4 +1,5 @@
-// Conversions of Fortran's arguments for the generated entry points. "In" is towards the library, "made" and "out" towards the program.
+// Conversions of Fortran's arguments for the generated entry points. In names, "In" marks values on their way to the library, "Out" and
+// "Made" values on their way to the program.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace starling::compat {
 using fortran::Meaning;
 using fortran::meaning_of;
 
-/// Stores the error that a call returns, if the program passes ierror.
+/// Stores the error code of a call in the program's argument ierror, unless the program omitted it.
 inline void give(int* ierror, int error) {
     if (ierror) *ierror = error_out(error);
 }
@@ -37,8 +38,8 @@ Pointer* weights_place(Pointer* weights) {
     return meaning == Meaning::weights_empty ? reinterpret_cast<Pointer*>(MPI_WEIGHTS_EMPTY) : weights;
 }
 
-/// statuses_place() converts an array of statuses that the call may write, unless the program ignores them. A Fortran status is an array of
-/// ints with the layout of the interface's C structure.
+/// statuses_place() converts an array of statuses that the call may write, unless it is MPI_STATUSES_IGNORE. A Fortran status is an array
+/// of ints with the layout of the interface's C structure.
 inline auto statuses_place(int* place, [[maybe_unused]] int count) {
     const bool ignored = meaning_of(place) == Meaning::status_ignore;
     if constexpr (std::is_same_v<abi::Status, MPI_Status>)
@@ -67,7 +68,8 @@ class TextIn {
 };
 inline TextIn text_in(const char* text, size_t length) { return {text, length}; }
 
-/// Removes leading blanks, too: for keys and values of infos (MPI 5.0 section 10), commands and their arguments (section 11.8.2).
+/// Removes leading blanks: MPI ignores them in keys and values of infos (MPI 5.0 section 10), and in commands and their arguments (section
+/// 11.8.2).
 inline std::string_view stripped(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     return TextIn::trimmed(text);
@@ -84,8 +86,8 @@ inline void fill(std::string_view text, char* place, size_t length) {
     std::memset(place + shared, ' ', length - shared);
 }
 
-/// A text that the call writes, of at most `kMost` characters with the terminating null. The program's variable stays unchanged if the call
-/// writes nothing.
+/// A text of at most `kMost` characters (including the terminating null) that the call writes. The program's variable stays unchanged if
+/// the call writes nothing.
 template <int kMost>
 class TextOut {
   public:
@@ -107,8 +109,8 @@ TextOut<kMost> text_out(char* place, size_t length) {
     return TextOut<kMost>(place, length);
 }
 
-/// Array positions that the call writes, which count from 1 in Fortran. `count` is their number after the call; it may be MPI_UNDEFINED,
-/// and the number is `most` at most.
+/// Indices that the call writes; they count from 1 in Fortran. After the call, `count` is the number of indices, at most `most`; it may be
+/// MPI_UNDEFINED.
 class IndicesMade {
   public:
     IndicesMade(int* place, const int* count, int most) : place_(place), count_(count), most_(most) {}

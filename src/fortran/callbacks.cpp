@@ -1,6 +1,6 @@
-// Calls of the program's Fortran procedures by the library. The procedures get numbers for handles, and all arguments by reference; those
-// that return an error code write it to their last argument. Operations and error handlers have no extra state that would distinguish
-// Fortran procedures from C functions, so the addresses of the Fortran procedures are recorded.
+// Calls of the program's Fortran procedures by the library. The procedures receive integers for handles, and all arguments by reference.
+// Those that return an error code write it to their last argument. Reduction operations and error handlers have no extra state argument by
+// which the library could tell Fortran procedures from C functions, so the addresses of the Fortran procedures are recorded.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_set>
@@ -15,8 +15,7 @@ namespace starling::compat {
 
 namespace {
 
-/// Addresses of the Fortran procedures that the library calls directly. An address is never removed, because operations outlive their
-/// handles.
+/// The recorded addresses of Fortran procedures. An address is never removed, because operations outlive their handles.
 class Procedures {
   public:
     template <class Function>
@@ -57,7 +56,8 @@ bool call_handler(Function* function, Handle handle, int* code) {
     return true;
 }
 
-/// The callbacks and the extra state of a keyval. `Value` is the type of an attribute in the interface that made the keyval.
+/// The callbacks and the extra state of an attribute key. `Value` is the type of an attribute in the interface that made the key: int in
+/// MPI 1, otherwise MPI_Aint.
 template <class Value>
 struct FortranAttribute {
     using Copy = void(int* handle, int* keyval, Value* extra_state, Value* value, Value* copied, int* flag, int* ierror);
@@ -89,7 +89,7 @@ int call_delete(Handle handle, int keyval, void* value, void* extra_state) {
     return error_in(error);
 }
 
-/// Creates a keyval. The callbacks and their extra state are never freed, because attributes outlive their keyval.
+/// Creates an attribute key. The callbacks and their extra state are never freed, because attributes outlive their key.
 template <class Handle, class Value, class Create>
 int create_keyval(Create* create, typename FortranAttribute<Value>::Copy* copy,
                   typename FortranAttribute<Value>::Delete* remove, int* keyval, Value extra_state) {
@@ -97,8 +97,8 @@ int create_keyval(Create* create, typename FortranAttribute<Value>::Copy* copy,
                   new FortranAttribute<Value>{copy, remove, extra_state});
 }
 
-/// The functions of a generalized request. They get the program's own variable for the extra state, not a copy: all implementations do so,
-/// and programs change the variable there.
+/// The callbacks of a generalized request. They get the address of the program's own extra state variable, not of a copy: all
+/// implementations do so, and programs change the variable in the callback.
 struct FortranGrequest {
     void (*query)(MPI_Aint* extra_state, int* status, int* ierror);
     void (*free)(MPI_Aint* extra_state, int* ierror);
@@ -183,7 +183,7 @@ KEYVAL(comm, Comm, MPI_Comm)
 KEYVAL(type, Type, MPI_Datatype)
 KEYVAL(win, Win, MPI_Win)
 
-// The functions of MPI 1, whose attributes are integers.
+// The attribute functions of MPI 1, whose attributes are integers.
 FORTRAN_ENTRY(keyval_create, (FortranAttribute<int>::Copy * copy, FortranAttribute<int>::Delete* remove, int* keyval,
                               const int* extra_state, int* ierror)) {
     give(ierror, create_keyval<MPI_Comm, int>(library.Comm_create_keyval, copy, remove, keyval, *extra_state));
@@ -207,7 +207,7 @@ FORTRAN_ENTRY(grequest_start, (decltype(FortranGrequest::query) query, decltype(
     give(ierror, error);
 }
 
-// Conversion functions of data representations. They are not implemented, like all file functions: the library reports it.
+// Predefined conversion functions of data representations. They do nothing: the library reports that file functions are not implemented.
 FORTRAN_ONLY(mpi_conversion_fn_null, (void)) {}
 FORTRAN_ONLY(mpi_conversion_fn_null_c, (void)) {}
 FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {

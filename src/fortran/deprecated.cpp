@@ -1,4 +1,4 @@
-// Functions that MPI 3.0 has removed but programs still call; their addresses are four-byte integers.
+// Functions that MPI 3.0 has removed but programs still call; their address arguments are four-byte integers.
 #include <vector>
 
 #include "fortran/arguments.h"

@@ -3,13 +3,13 @@
 
 #define FORTRAN_ALIAS(alias, name) __asm__(".weak " alias "\n.set " alias ", " name);
 
-// MPICH's module mpi_f08 has other names for the profiling interface and for large counts.
+// Aliases for MPICH's module mpi_f08, which has other names for the profiling interface and for large counts.
 #ifdef FORTRAN_OF_MPICH
 #define FORTRAN_MODERN_NAMES(name) FORTRAN_ALIAS("pmpir_" #name "_f08_", "pmpi_" #name "_")
 #define FORTRAN_LARGE(name)                                        \
     FORTRAN_ALIAS("mpi_" #name "_f08_large_", "pmpi_" #name "_c_") \
     FORTRAN_ALIAS("pmpir_" #name "_f08_large_", "pmpi_" #name "_c_")
-// Names of a function for which mpi_f08 has a different procedure than the older interfaces.
+// Aliases of a function that has one procedure for mpi_f08 and another for the older interfaces.
 #define FORTRAN_MODERN_ONLY(name)                                      \
     FORTRAN_ALIAS("pmpir_" #name "_f08_", "pmpi_" #name "_f08_")       \
     FORTRAN_ALIAS("mpi_" #name "_f08_large_", "pmpi_" #name "_c_f08_") \
@@ -20,14 +20,14 @@
 #define FORTRAN_MODERN_ONLY(name)
 #endif
 
-// Further names of pmpi_<name>_: the public one, and both in mpi_f08. All are weak, so that tools can replace them.
+// Aliases of pmpi_<name>_: the public name, and the public and profiling names in mpi_f08. All are weak, so that tools can replace them.
 #define FORTRAN_NAMES(name)                                 \
     FORTRAN_ALIAS("mpi_" #name "_", "pmpi_" #name "_")      \
     FORTRAN_ALIAS("mpi_" #name "_f08_", "pmpi_" #name "_")  \
     FORTRAN_ALIAS("pmpi_" #name "_f08_", "pmpi_" #name "_") \
     FORTRAN_MODERN_NAMES(name)
 
-/// Defines an entry point of both interfaces as pmpi_<name>_; the other names are aliases.
+/// Defines an entry point that mpi_f08 and the older interfaces share, as pmpi_<name>_; its other names are aliases.
 #define FORTRAN_ENTRY(name, parameters)                                                 \
     [[gnu::visibility("default")]] void f_##name parameters __asm__("pmpi_" #name "_"); \
     FORTRAN_NAMES(name)                                                                 \
@@ -37,12 +37,12 @@
     FORTRAN_NAMES(name)                                                                    \
     returns f_##name parameters
 
-/// Names in module mpi for an address argument of type(c_ptr).
+/// Aliases for the procedure of module mpi that takes a type(c_ptr) as its address argument.
 #define FORTRAN_C_POINTER(name)                             \
     FORTRAN_ALIAS("mpi_" #name "_cptr_", "pmpi_" #name "_") \
     FORTRAN_ALIAS("pmpi_" #name "_cptr_", "pmpi_" #name "_")
 
-/// Defines an entry point of one interface alone. `symbol` is the whole name without the final underscore and without the p of pmpi.
+/// Defines an entry point that only one interface has. `symbol` is its name without the final underscore and without the p of pmpi.
 #define FORTRAN_ONLY(symbol, parameters)                                                \
     [[gnu::visibility("default")]] void f_##symbol parameters __asm__("p" #symbol "_"); \
     FORTRAN_ALIAS(#symbol "_", "p" #symbol "_")                                         \

@@ -1,4 +1,4 @@
-// Functions that exist only in Fortran: sizes, comparisons of handles, conversions between both kinds of statuses.
+// Functions that exist only in Fortran: sizes, comparisons of handles, conversions between statuses of mpi_f08 and of the older interfaces.
 #include "fortran/arguments.h"
 #include "fortran/entry.h"
 
@@ -7,7 +7,7 @@ namespace starling::compat {
 extern "C" {
 
 FORTRAN_ENTRY(f_sync_reg, (void*)) {}
-// MPI_F_SYNC_REG of module mpi_f08, which gets a descriptor.
+// MPI_F_SYNC_REG of module mpi_f08, whose argument is a descriptor. It does nothing.
 [[gnu::visibility("default")]] void f_sync_reg_of_descriptor(void*) __asm__("mpi_f_sync_reg_f08ts");
 void f_sync_reg_of_descriptor(void*) {}
 FORTRAN_ONLY(mpi_status_f2f08_f08, (const int* from, int* to, int* ierror)) {

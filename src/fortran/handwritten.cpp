@@ -54,7 +54,7 @@ int set_attribute(Set* set, Handle handle, int keyval, MPI_Aint value) {
     return error;
 }
 
-/// Fortran texts of `length` characters at a distance of `stride` texts, up to the first blank one, as an argv of C.
+/// An argv of C, made of Fortran texts of `length` characters that are `stride` texts apart; the first blank text ends it.
 class Texts {
   public:
     Texts(const char* first, size_t length, size_t stride) {
@@ -73,7 +73,7 @@ class Texts {
     std::vector<char*> pointers_;
 };
 
-/// The error codes that a spawn returns; the root passes their number.
+/// Array for the error codes that a spawn returns. Only the root's call has their number.
 class FortranErrorCodes {
   public:
     FortranErrorCodes(int* place, int count)
@@ -132,7 +132,7 @@ FORTRAN_ENTRY(attr_put, (const int* comm, const int* keyval, const int* value, i
     give(ierror, set_attribute(library.Comm_set_attr, in<MPI_Comm>(*comm), *keyval, *value));
 }
 
-// Lengths of Fortran texts do not count a terminating null.
+// The length arguments of Fortran texts do not count a terminating null.
 FORTRAN_ENTRY(info_get, (const int* info, const char* key, const int* most, char* value, int* flag, int* ierror,
                          size_t key_length, size_t value_length)) {
     std::vector<char> text(static_cast<size_t>(std::max(*most, 0)) + 1);

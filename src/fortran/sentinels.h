@@ -12,10 +12,10 @@ enum class Meaning {
     unweighted,
     weights_empty,
     errcodes_ignore,
-    status_ignore,  // or MPI_STATUSES_IGNORE
+    status_ignore,  // MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE
 };
 
-/// Returns the meaning of the address `place` in an argument; takes a few comparisons.
+/// Returns the special meaning of address `place`, if it has one; takes a few comparisons.
 Meaning meaning_of(const void* place);
 bool is_argv_null(const char* argv);
 bool is_argvs_null(const char* argvs);

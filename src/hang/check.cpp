@@ -12,7 +12,7 @@ bool read_text(const char (&from)[N], std::string& out) {
     const char* end = std::find(from, from + N, '\0');
     if (end == from + N) return false;
     out.assign(from, end);
-    // The program chooses the name: control characters, which could move a terminal's cursor, are replaced.
+    // The program chooses the name, so it may contain control characters that move a terminal's cursor.
     for (char& c : out)
         if (std::iscntrl(static_cast<unsigned char>(c))) c = '?';
     return true;
@@ -28,7 +28,7 @@ bool read_communicator(const WaitReportPage::CommunicatorEntry& from, Communicat
     to.rank = from.rank;
     to.inter = from.inter != 0;
     if (from.size == 0 || from.inter > 1 || !read_text(from.name, to.name)) return false;
-    // More members than a job can have would take too long to visit.
+    // A process group larger than a job can be is invalid, and visiting its members would take too long.
     if (from.runs > WaitReportPage::kRuns || from.size > kMostMembers) return true;
     uint64_t members = 0;
     for (uint32_t i = 0; i < from.runs; ++i) {

@@ -15,16 +15,16 @@ namespace {
 using OperationKind = WaitReportPage::OperationKind;
 
 constexpr size_t kMostFindings = 8, kMostNamed = 8;
-/// A younger wait may end as soon as the messages in transit arrive.
+/// Age in seconds from which a wait is examined. A younger wait may end as soon as the messages in transit arrive.
 constexpr double kSettled = 0.2;
 
 bool has_ended(Doing doing) { return doing == Doing::ended || doing >= Doing::finalized; }
 
-/// The processes for which one waiting thread waits: all of them, or any one.
+/// The processes for which one waiting thread waits. It needs all of them or, if `any` is set, one.
 struct Need {
     std::vector<size_t> ranks;  ///< indices in the report
     bool any = false;
-    bool unknown = false;  ///< true: the thread also waits for a process that is not in the report
+    bool unknown = false;  ///< whether the thread also waits for a process that is not in the report
 };
 
 class Judge {
@@ -83,7 +83,7 @@ class Judge {
     void note_collectives() {
         for (size_t i = 0; i < ranks_.size(); ++i) {
             each_collective(ranks_[i], [&](const ThreadWait& wait, const Communicator& communicator) {
-                // Communicators from one split share the id; their members distinguish them.
+                // Communicators made by one split have the same id, so their first member distinguishes them.
                 auto& members = inside_[{communicator.context, first_member(communicator)}];
                 members[ranks_[i].process] = wait.number;
             });
@@ -122,7 +122,7 @@ class Judge {
         communicator.each_member([&](const ProcessName& member) {
             if (member == rank.process) return;
             const auto there = inside->second.find(member);
-            // Numbers wrap; a member with a later number has passed this operation.
+            // Operation numbers wrap around, so compare their difference; a member with a later number has passed this operation.
             if (there == inside->second.end() || static_cast<int32_t>(there->second - wait.number) < 0) add(need, member);
         });
     }
@@ -142,7 +142,8 @@ class Judge {
                 if (!operation.from_anyone) {
                     add(need, operation.peer);
                 } else if (operation.communicator >= 0) {
-                    // A receive from any rank: one of them suffices, so beside other operations it proves nothing.
+                    // A receive from any rank needs a message of one rank only. If the thread also waits for other operations, nothing can
+                    // be concluded.
                     if (wait.waited.total == 1) {
                         need.any = true;
                         add_members(need, rank, rank.report->communicators[static_cast<size_t>(operation.communicator)]);
@@ -204,7 +205,7 @@ class Judge {
                 at = next_stuck(*at);
             }
             const auto first = at ? std::find(way.begin(), way.end(), *at) : way.end();
-            if (first == way.end()) continue;  // the chain leads into a known cycle, or to a process that has ended
+            if (first == way.end()) continue;  // the chain leads into a known cycle, or to a process that does not wait
             way.erase(way.begin(), first);
             report_cycle(way);
         }
@@ -259,7 +260,7 @@ class Judge {
             open.pop_back();
             if (!waits(i)) causes.insert(i);
             for (const Need& need : needs_[i]) {
-                if (need.any && need.ranks.size() > 1) continue;  // waits for any of several: none of them is the cause
+                if (need.any && need.ranks.size() > 1) continue;  // any one of several would do, so none of them is the cause
                 for (size_t other : need.ranks)
                     if (seen.insert(other).second) open.push_back(other);
             }
@@ -267,7 +268,7 @@ class Judge {
         return causes;
     }
 
-    /// Returns the waiting processes by the process that they wait for in the end.
+    /// Returns, for each process that keeps others waiting in the end, the processes that wait for it.
     std::map<size_t, std::vector<size_t>> waiters_by_cause() const {
         std::map<size_t, std::vector<size_t>> waiters;
         for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -281,7 +282,7 @@ class Judge {
         const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
-            if (doing == Doing::waiting) continue;  // its own wait report shows what it waits for
+            if (doing == Doing::waiting) continue;  // its own wait report shows the reason of its wait
             found_.push_back(named(who) + (who.size() == 1 ? " waits" : " wait") + ", in the end, for " + named(cause) +
                              ", which " + why(doing));
         }

@@ -12,7 +12,7 @@
 
 namespace starling::hang {
 
-/// A process, by its job's id and its rank in that job.
+/// A process, identified by its job's id and its rank in that job.
 struct ProcessName {
     uint64_t job = 0;
     uint32_t rank = 0;
@@ -24,7 +24,7 @@ struct Communicator {
     uint32_t size = 0, rank = 0;
     bool inter = false;
     std::string name;  ///< the communicator's name; may be empty
-    /// The members by rank, or those of the remote group of an inter-communicator; empty: not known.
+    /// Members of the communicator in the order of their ranks; of an inter-communicator, the remote group. Empty: not known.
     std::vector<WaitReportPage::RankRun> runs;
 
     template <class Visit>
@@ -41,11 +41,11 @@ struct PendingOperation {
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
-    ProcessName peer;  ///< the other side; not set if from_anyone
+    ProcessName peer;  ///< the process that sends or receives the other end of the message; not set if from_anyone
     uint64_t bytes = 0, moved = 0, context = 0;
 };
 
-/// Operations that are not complete: their number `total`, and a list of the first ones.
+/// The operations of one kind that are not complete: their number `total`, and a list of the first ones.
 struct PendingOperations {
     std::vector<PendingOperation> list;
     uint32_t total = 0;
@@ -57,7 +57,7 @@ struct ThreadWait {
     double seconds = 0;  ///< duration of the wait so far
     bool collective = false, everyone = false, any = false;
     int communicator = -1;  ///< the communicator of a collective operation
-    uint32_t number = 0;    ///< number of the operation on its communicator
+    uint32_t number = 0;    ///< number of the collective operation on its communicator
     PendingOperations waited;
 };
 
@@ -69,7 +69,8 @@ struct WaitReport {
     PendingOperations posted, sends, messages;
 };
 
-/// Checks and converts a wait report. Returns nothing if it contradicts itself. `now`: by the clock of its host, ns.
+/// Checks a wait report and converts it. Returns nothing if its values contradict each other. `now` is the time by the clock of its host,
+/// ns.
 std::optional<WaitReport> check(const WaitReportPage& account, uint64_t now);
 
 enum class Doing : uint8_t {
@@ -93,11 +94,11 @@ struct RankReport {
     std::string host;
     int32_t pid = 0;
     Doing doing = Doing::starting;
-    double cores = 0;                  ///< average number of cores that its threads used while it was observed
+    double cores = 0;                  ///< average number of cores that the process used while it was observed
     double since_wait = -1;            ///< seconds since its last wait; -1: it never waited long enough to be seen
     double since_start = -1;           ///< seconds since MPI_Init; -1: not known
-    std::optional<WaitReport> report;  ///< wait report of the process; none: no long wait, or the report is invalid
-    bool garbled = false;              ///< the report is invalid
+    std::optional<WaitReport> report;  ///< wait report of the process; none: no long wait, or an invalid report
+    bool garbled = false;              ///< whether the wait report is invalid
 };
 
 }  // namespace starling::hang

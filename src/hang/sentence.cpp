@@ -44,7 +44,7 @@ std::string tag_text(const PendingOperation& operation) {
     return operation.any_tag ? "any tag" : text("tag %d", operation.tag);
 }
 
-/// Returns the text after "waits" for one operation.
+/// Returns the text that follows "waits" in a sentence about one operation.
 std::string wanted(const PendingOperation& operation, uint64_t home) {
     const std::string other = other_side(operation, home), tag = tag_text(operation);
     switch (operation.kind) {
@@ -102,7 +102,7 @@ std::vector<std::string> near_misses(const WaitReport& told, const ThreadWait& w
     return found;
 }
 
-/// Lists the operations that have nothing to do with the wait, which the program may have forgotten: posted receives, open sends, and
+/// Lists operations that the program may have forgotten, because they have nothing to do with the wait: posted receives, open sends, and
 /// messages without a receive.
 std::string rest(const WaitReport& told, size_t named) {
     std::vector<std::string> parts;

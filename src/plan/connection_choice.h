@@ -1,4 +1,4 @@
-// Selects which of the wanted connections to request now. Pure, so that it can be tested.
+// Selects which of the wanted connections to request now. A pure function of its arguments, so that it can be tested.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ enum class ConnectionAvailability : uint8_t {
 
 /// The connection quota of one transport.
 struct ConnectionSlots {
-    uint32_t limit = 0;    ///< number of unused connections
-    uint32_t free = 0;     ///< number of connections that are closing, and so will be unused soon
-    uint32_t leaving = 0;  ///< unused soon: their connections are closing
+    uint32_t limit = 0;    ///< maximum number of connections
+    uint32_t free = 0;     ///< number of unused connection slots
+    uint32_t leaving = 0;  ///< number of slots that will soon be unused, because their connections are closing
 };
 
-/// Returns the indexes in `wanted` (by falling priority) of the connections to request now. Considers the first `places.limit` that are not
-/// barred. A missing connection takes a free place; without one it waits for a leaving connection, if any. Otherwise it is requested all
-/// the same, and another connection will have to be closed for it.
+/// Returns the indexes in `wanted` (sorted by falling priority) of the connections to request now. Considers the first `places.limit`
+/// entries that are not barred. A missing connection takes a free slot; without one, it is not requested yet if a slot is leaving.
+/// Otherwise it is requested all the same, and another connection will have to be closed for it.
 std::vector<size_t> choose_requests(std::span<const ConnectionAvailability> wanted, ConnectionSlots places);
 
 }  // namespace starling::plan

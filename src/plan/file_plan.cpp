@@ -55,7 +55,7 @@ void set_limit(const char* name, uint64_t limit) {
 
 }  // namespace
 
-// Asks the launcher for the plan. Without a launcher there is no plan; none is started for this.
+// Asks the launcher for the plan. A process without a launcher has no plan; this call does not start a launcher.
 void FilePlan::request() {
     const link::Process& me = link::self();
     const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';

@@ -1,5 +1,5 @@
-// The plan file that mpiexec --plan has read. When the first phase begins, a rank asks its launcher for its part of the plan and continues;
-// poll() takes the answer.
+// The plan file that mpiexec --plan has read. When the first phase begins, a rank asks its launcher for its part of the plan and continues
+// without waiting; poll() receives the answer.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ class GivenPhases {
     GivenPhases() = default;
     /// `job` is the id of the job whose ranks the plan names.
     GivenPhases(uint64_t job, const control::PlanReply& plan);
-    /// Returns the partners of an occurrence of a phase; null if the plan does not list it.
+    /// Returns the partners of an occurrence (1, 2, …) of a phase; null if the plan does not list it.
     const Partners* find(const std::string& phase, uint64_t occurrence) const;
-    /// Returns the partners of the next entry in the plan that is for another phase; null if there is none.
+    /// Returns the partners of the plan's next entry for a different phase; null if there is none.
     const Partners* after(const std::string& phase, uint64_t occurrence) const;
 
   private:
@@ -32,7 +32,7 @@ class GivenPhases {
     const PlanEntry* entry(const std::string& phase, uint64_t occurrence) const;
 
     std::vector<PlanEntry> entries_;                                ///< entries of the plan, in its order
-    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of a phase's entries, by falling `from`
+    std::unordered_map<std::string, std::vector<size_t>> by_name_;  ///< indexes of a phase's entries, latest first
 };
 
 class FilePlan final : public Source {

@@ -31,7 +31,7 @@ class Seeker {
     Partners sent_since();
 
     PhaseDetector finder_;
-    std::vector<uint64_t> before_;  ///< number of messages of this phase before this segment, in the order of each_traffic()
+    std::vector<uint64_t> before_;  ///< messages to each process before this segment, in the order of each_traffic()
     bool begins_one_ = false;
     bool off_ = false;
 };
@@ -43,7 +43,8 @@ Partners Seeker::sent_since() {
         size_t at = 0;
         Partners sent = {};
     } look{before_};
-    // The entries of before_ match, because new processes are appended, and none is removed before the phase ends.
+    // each_traffic() visits processes in the same order as for the last segment: new processes are appended, and none is removed before the
+    // phase ends.
     profile::each_traffic(
         [](const profile::Traffic& traffic, void* argument) {
             PartnerScan& look = *static_cast<PartnerScan*>(argument);

@@ -1,14 +1,14 @@
-// Phases that Starling detects (plan/phase_detector.h), for a plan or a profile of a program that marks none. They begin as if the program
-// had marked them, and are named "found 1", "found 2" and so on. While nothing is detected, and while the traffic is unlike any before, the
-// phase without a name is current.
+// Phases that Starling detects (plan/phase_detector.h), for a plan or a profile of a program that does not mark its phases. They begin as
+// if the program had marked them, and are named "found 1", "found 2" and so on. While no phase is detected, and while the traffic is unlike
+// any before, the phase without a name is current.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// Not thread-safe: requires the library's lock (base/lock.h).
 #pragma once
 
 namespace starling::plan {
 
-/// Starts the detection, which ends with the program's first mark. It costs a check on each collective call whether the call recurs, and
-/// nothing else.
+/// Starts the detection, which ends when the program marks a phase. Its only cost is to check, on each collective call, whether the call
+/// recurs.
 void find_phases();
 
 }  // namespace starling::plan

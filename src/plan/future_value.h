@@ -1,5 +1,5 @@
-// The value of a connection beyond the current phase: it stays open until its place is needed. Used for plans that are learned and for
-// those that the analyzer makes.
+// The value of a connection in later phases: it stays open until another connection takes its slot. Used for plans that are learned at run
+// time and for those that the analyzer makes from a profile.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,13 @@
 
 namespace starling::plan {
 
-/// The weight of a phase relative to the one before it.
+/// Weight of the messages of each phase relative to the phase before it.
 inline constexpr double kHorizon = 0.75;
-/// Upper limit of the value of having a connection later, in multiples of the cost of opening it then (STARLING_REPLACE_MESSAGES).
+/// Upper limit of the value of having a connection in a later phase, in multiples of the cost of opening it then
+/// (STARLING_REPLACE_MESSAGES).
 inline constexpr double kMostCosts = 4;
 
-/// Returns the present value in messages of a connection that is worth `then` messages from the next phase on.
+/// Returns the value, in messages, that a connection has now if it will be worth `then` messages from the next phase on.
 inline double worth_later(double then) {
     return kHorizon * std::min(kMostCosts * static_cast<double>(live(config().replace_messages)), then);
 }

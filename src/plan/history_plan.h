@@ -1,5 +1,5 @@
-// The plan that a program makes as it runs (STARLING_PLAN=learn). The next occurrence of a phase is planned by its last one and the phases
-// that followed.
+// The plan that a program learns as it runs (STARLING_PLAN=learn). The plan for a phase is made from its last occurrence and the phases
+// that followed that.
 #pragma once
 
 #include <vector>

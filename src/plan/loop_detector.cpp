@@ -6,8 +6,8 @@
 
 namespace starling::plan {
 
-// Updates a recurring call. A regular call stays regular after one irregular interval, for example the one in ten that includes a
-// checkpoint.
+// Updates a recurring call with its latest interval. A regular call stays regular after one irregular interval, for example if one interval
+// in ten includes a checkpoint.
 void LoopDetector::beat(Recurring& call, uint64_t between) {
     const uint64_t turn = calls_ - call.last;
     const uint64_t off = turn > call.period ? turn - call.period : call.period - turn;

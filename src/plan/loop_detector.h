@@ -1,5 +1,5 @@
-// LoopDetector finds the pulse of a program: the collective call that ends an iteration of its outermost loop. It only uses the calls, each
-// identified by its call site and communicator, so all members of a communicator find the same pulse.
+// LoopDetector finds the pulse of a program: the collective call that ends an iteration of its outermost loop. It uses only the collective
+// calls, each identified by its call site and communicator, so all members of a communicator find the same pulse.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace starling::plan {
 
-/// A call recurs regularly in two cases. Either the same set of other calls is made from one time to the next, however often each (a
-/// solver's number of iterations may vary), or about the same number of calls. The regular call with the longest period is the pulse.
+/// A call recurs regularly in two cases. Either the same set of other calls occurs between its occurrences, each any number of times (a
+/// solver's number of iterations may vary), or about the same number of calls does. The regular call with the longest period is the pulse.
 class LoopDetector {
   public:
     /// Records a call. Returns whether it is the pulse.
@@ -18,15 +18,15 @@ class LoopDetector {
     uint32_t changes() const { return changes_; }
 
     static constexpr uint32_t kBeats = 4;      ///< number of regular intervals after which a call counts as regular
-    static constexpr size_t kMostCalls = 128;  ///< calls remembered; the least recent ones are dropped
+    static constexpr size_t kMostCalls = 128;  ///< number of calls remembered; the least recent ones are dropped
 
   private:
     struct Recurring {
         uint64_t site, communicator;
         uint64_t last = 0;     ///< value of calls_ at the last occurrence of this call
         uint64_t period = 0;   ///< average distance between consecutive occurrences of this call, in calls of any kind
-        uint64_t between = 0;  ///< hash of the set of other calls between the last two occurrences
-        uint32_t beats = 0;    ///< regular intervals in a row
+        uint64_t between = 0;  ///< hash of the set of other calls between the last two occurrences of this call
+        uint32_t beats = 0;    ///< number of consecutive regular intervals
         bool missed = false;   ///< whether the last interval was irregular
     };
     /// Returns whether the call may still recur. Its intervals may become longer, but not 16 times as long.

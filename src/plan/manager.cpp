@@ -30,7 +30,7 @@ using profile::PhaseId;
 /// Maximum number of refused peers that are remembered.
 constexpr size_t kMostGuests = 64;
 
-/// A peer whose request for a connection was refused, because there was no place for it.
+/// A peer whose request for a connection was refused, because this process had no unused connection slot.
 struct Guest {
     uint64_t job;
     uint32_t rank;
@@ -43,7 +43,7 @@ transport::Connector* connector_of(TransportSide side) {
     return link::network() ? link::network()->connector() : nullptr;
 }
 
-/// Counts of the peers that have a connection slot of a transport, and one peer whose slot could be used for another.
+/// The peers that have a connection slot of a transport, and one of them whose slot could be used for another peer.
 struct Users {
     uint32_t all = 0;      ///< number of peers with a slot
     uint32_t leaving = 0;  ///< number of peers whose connection is closing
@@ -64,8 +64,8 @@ Users users_of(TransportSide side) {
     return users;
 }
 
-// Returns the connection quota of a transport. A closing direct ring only holds memory, which can be spared; a closing TCP connection holds
-// its place.
+// Returns the connection quota of a transport. A closing direct ring only holds memory, so a new ring may be opened meanwhile; a closing
+// TCP connection still counts against the limit.
 ConnectionSlots places_of(TransportSide side, const Users& users) {
     const uint32_t rings = std::min<uint32_t>(static_cast<uint32_t>(live(config().max_direct)), link::kRingSlots);
     const uint32_t limit = side == kHere ? rings : static_cast<uint32_t>(live(config().max_connections));
@@ -101,13 +101,13 @@ class PlanManager {
     Partners wanted_;                   ///< the plan of the current phase
     Partners next_;                     ///< the plan of the phase that is expected next
     size_t opened_ahead_[kSides] = {};  ///< number of entries of next_ that were examined
-    uint32_t courtesies_[kSides] = {};  ///< connections closed in this phase for peers outside the plan
-    std::vector<PhaseId> successors_;   ///< phases by their predecessor: the one that followed it the last time
+    uint32_t courtesies_[kSides] = {};  ///< number of connections closed in this phase for peers outside the plan
+    std::vector<PhaseId> successors_;   ///< for each phase, the phase that followed it the last time
     std::vector<Guest> guests_;
     OnDemand on_demand_[kSides];
     PlanReview doubt_;
     bool unsettled_ = false;
-    bool asking_ = false;  ///< whether the source waits for an answer
+    bool asking_ = false;  ///< whether the source waits for the launcher's answer
     // Buffers of request_wanted(), kept so that a phase allocates no memory for them.
     std::vector<Peer*> peers_;
     std::vector<ConnectionAvailability> standings_;
@@ -159,7 +159,7 @@ void PlanManager::adopt(const Partners* partners) {
     for (const Partner& partner : before)
         if (Peer* const peer = peer_of(partner)) peer->planned = 0;
     has_plan_ = partners != nullptr;
-    // A peer with few messages is not worth a connection, not even if a place is free.
+    // A peer with few messages is not worth a connection, even if a slot is unused.
     std::erase_if(wanted_, [](const Partner& partner) { return partner.priority < link::kConsiderAfter; });
     for (const Partner& partner : wanted_)
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
@@ -168,7 +168,8 @@ void PlanManager::adopt(const Partners* partners) {
             if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
 }
 
-// Adopts the plan of a phase, and looks up the plan of the next one. Which phase comes next is known from the last time, or from the plan.
+// Adopts the plan of a phase, and looks up the plan of the phase that is expected next: the one that followed the last time, or the next in
+// the plan.
 void PlanManager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
     asking_ = source_->waits();
@@ -212,7 +213,7 @@ void PlanManager::settle(bool anew) {
     }
 }
 
-// Requests missing connections of the plan. With `anew`, a phase begins, so peers that have refused may accept now.
+// Requests missing connections of the plan. `anew`: a phase begins, so peers that refused in the last one may accept now.
 void PlanManager::request_wanted(TransportSide side, bool anew) {
     peers_.clear();
     standings_.clear();
@@ -229,10 +230,10 @@ void PlanManager::request_wanted(TransportSide side, bool anew) {
     for (const size_t i : choose_requests(standings_, places_of(side, users_of(side)))) link::request_connection(*peers_[i]);
 }
 
-// Requests connections to peers that this process has refused, whether they are in this phase's plan or only have this process in their
-// own. They would otherwise ask again only after more traffic.
+// Requests connections to peers that this process refused earlier ("guests"), whether they are in its plan or only it is in theirs. Without
+// this, such a peer would ask again only after more traffic.
 void PlanManager::serve_guests(TransportSide side) {
-    // Work on a copy, because serving one peer may cause others to be refused and added meanwhile.
+    // Work on a copy of the list, because while one peer is served, others may be refused and added to it.
     for (const Guest& guest : std::exchange(guests_, {})) {
         Peer* const peer = peer_of(guest.job, guest.rank);
         if (!peer || peer->state != link::ConnectionState::closed) continue;
@@ -240,7 +241,7 @@ void PlanManager::serve_guests(TransportSide side) {
     }
 }
 
-// Requests a connection to a refused peer. Returns whether the peer needs no further service.
+// Requests a connection to a peer that this process refused earlier. Returns true if the peer can be removed from the list.
 bool PlanManager::serve(Peer& guest, TransportSide side) {
     const Users users = users_of(side);
     const ConnectionSlots places = places_of(side, users);
@@ -248,8 +249,8 @@ bool PlanManager::serve(Peer& guest, TransportSide side) {
         link::request_connection(guest);
         return true;
     }
-    // A peer in the plan is served by its priority. A peer outside the plan gets the place of an idle connection, a limited number of times
-    // per phase.
+    // A peer in the plan is served by its priority. For a peer outside the plan an idle connection is closed, a limited number of times per
+    // phase.
     if (guest.planned == 0 && has_plan_ && users.idle && users.leaving == 0 && courtesies_[side] < places.limit) {
         ++courtesies_[side];
         link::request_close(*users.idle);
@@ -257,7 +258,7 @@ bool PlanManager::serve(Peer& guest, TransportSide side) {
     return false;
 }
 
-// Opens connections of the next phase in the places that this phase leaves free.
+// Opens connections of the next phase in the slots that this phase leaves unused.
 void PlanManager::open_ahead(TransportSide side) {
     if (opened_ahead_[side] >= next_.size()) return;
     uint32_t free = places_of(side, users_of(side)).free;

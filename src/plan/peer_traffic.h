@@ -16,8 +16,8 @@ struct Partner {
 /// The messages that a phase has exchanged with one partner.
 struct PeerTraffic {
     Partner with;       ///< the partner; its priority is the number of messages both ways
-    uint32_t sent = 0;  ///< messages sent to it
-    uint32_t late = 0;  ///< messages sent to a planned peer before its connection was open
+    uint32_t sent = 0;  ///< number of messages sent to the partner
+    uint32_t late = 0;  ///< number of messages sent before the planned connection was open
 };
 
 /// The partners of a phase, by falling priority.

@@ -20,7 +20,7 @@ Partners shares_of(const Partners& messages) {
     return shares;
 }
 
-/// Visits the partners of a and b with their shares in each; a partner that is in one only has share 0 in the other.
+/// Calls `visit` for each partner in a or b, with its shares in a and in b; a partner that is missing in one has share 0 there.
 template <class F>
 void merge(const Partners& a, const Partners& b, F visit) {
     auto i = a.begin(), j = b.begin();
@@ -33,7 +33,7 @@ void merge(const Partners& a, const Partners& b, F visit) {
     }
 }
 
-/// Replaces a pattern by the mean of the pattern and the new shares, so that it follows a program whose partners move.
+/// Replaces a pattern by the mean of itself and the new shares, so that it follows a program whose partners change gradually.
 void follow(Partners& pattern, const Partners& shares) {
     Partners mean;
     merge(pattern, shares, [&](Partner partner, uint32_t was, uint32_t came) {
@@ -53,7 +53,7 @@ double overlap(const Partners& a, const Partners& b) {
 
 std::optional<uint32_t> PhaseDetector::segment(const Partners& messages) {
     if (pulse_.changes() != pulses_) {
-        // The pulse has changed. Segments of the new pulse have other patterns, and this segment is incomplete.
+        // The pulse is another call now. Its segments have other patterns, and the current segment is incomplete.
         pulses_ = pulse_.changes();
         patterns_.clear();
         run_phase_ = 0;
@@ -86,7 +86,7 @@ PhaseDetector::Pattern* PhaseDetector::of_phase(uint32_t phase) {
     return phase == 0 || found == patterns_.end() ? nullptr : &*found;
 }
 
-// Returns the pattern of a segment. A pattern that occurs a second time becomes a phase.
+// Returns the known pattern most like the segment, or a new one. A pattern that occurs a second time becomes a phase.
 PhaseDetector::Pattern& PhaseDetector::recognize(const Partners& shares) {
     Pattern* best = nullptr;
     double most = kAlike;

@@ -1,6 +1,7 @@
-// Detects phases without marks. The program's pulse (plan/loop_detector.h) divides its run into segments; a segment is characterized by its
-// partners, each with its share of the messages. Similar segments are one phase, whenever they occur. When a phase has lasted as long as
-// the last time, the phase that followed it then is expected now. So a phase is known when it begins, and not only when it has ended.
+// Detects phases that the program does not mark. The program's pulse (plan/loop_detector.h) divides its run into segments. A segment is
+// characterized by its partners, each with its share of the messages. Similar segments belong to one phase, whenever they occur. When a
+// phase has lasted as long as the last time, the phase that followed it then is assumed to begin now. So a phase is detected at its begin,
+// and not only after its end.
 //
 // Pure: it depends on its arguments only. Its memory does not grow with the run.
 #pragma once
@@ -20,17 +21,19 @@ class PhaseDetector {
     bool call(uint64_t site, uint64_t communicator) { return pulse_.call(site, communicator); }
 
     /// Records the messages of the segment that has ended. Returns the phase that begins: 1, 2, … in the order of detection, or 0 for an
-    /// unknown one. It may be the current phase again, if its partners have moved. Returns nothing if the current phase continues.
+    /// unknown one. It returns the current phase again if that phase's partners have changed. Returns nothing if the current phase
+    /// continues.
     std::optional<uint32_t> segment(const Partners& messages);
 
     static constexpr double kAlike = 0.5;   ///< least overlap of two segments of one phase
-    static constexpr double kMoved = 0.75;  ///< overlap below which a phase's partners have moved
+    static constexpr double kMoved = 0.75;  ///< overlap below which a phase's partners count as changed
     static constexpr size_t kMostPatterns = 64;
 
   private:
-    /// A known pattern of traffic: shares of the messages, by job and rank. A partner's priority is its share in millionths.
+    /// A known pattern of traffic: each partner (job and rank) with its share of the messages. A partner's priority is its share in
+    /// millionths.
     struct Pattern {
-        uint32_t phase = 0;  ///< number of the phase; 0: the pattern was seen only once
+        uint32_t phase = 0;  ///< number of the phase; 0 if the pattern was seen only once
         Partners shares;
         uint64_t last_seen = 0;
         uint32_t last_run = 0;   ///< number of segments in the phase's last complete run
@@ -42,7 +45,7 @@ class PhaseDetector {
     Pattern* of_phase(uint32_t phase);
 
     LoopDetector pulse_;
-    uint32_t pulses_ = 0;  ///< last value of LoopDetector::changes()
+    uint32_t pulses_ = 0;  ///< value of LoopDetector::changes() at the last segment
     std::vector<Pattern> patterns_;
     uint64_t segments_ = 0;
     uint32_t found_ = 0;      ///< phases
@@ -50,10 +53,10 @@ class PhaseDetector {
     Partners begun_with_;     ///< pattern with which the current phase began
     uint32_t run_phase_ = 0;  ///< phase of the last segment's pattern
     uint32_t run_length_ = 0;
-    uint32_t unmatched_segments_ = 0;  ///< number of segments in a row that are unlike any before
+    uint32_t unmatched_segments_ = 0;  ///< number of consecutive segments that are unlike any before
 };
 
-/// Returns the common part of two patterns: 0 to 1.
+/// Returns the share of the messages that two patterns have in common: 0 to 1.
 double overlap(const Partners& a, const Partners& b);
 
 }  // namespace starling::plan

@@ -12,7 +12,7 @@ using link::Peer;
 
 namespace {
 
-// Returns whether a peer may have a connection. A finalized process reads no messages any more.
+// Returns whether a peer may have a connection. A process that has called MPI_Finalize no longer reads messages.
 bool may_connect(const Peer& peer) {
     const bool own = &peer.job == link::self().job && peer.rank == link::self().rank;
     return !own && !peer.dead && peer.supports(transport::kConnections) && !link::has_finalized(peer);
@@ -33,7 +33,7 @@ namespace {
 
 uint32_t at_most_half(uint64_t messages) { return static_cast<uint32_t>(std::min<uint64_t>(messages, UINT32_MAX / 2)); }
 
-/// Returns the traffic with one peer. Received messages are computed from the sequence numbers, which are counted anyway.
+/// Returns the traffic with one peer. The number of received messages follows from the sequence numbers, so receives need no counter.
 PeerTraffic traffic_with(Peer& peer) {
     const uint32_t received = at_most_half(peer.next_receive - peer.received_before);
     peer.received_before = peer.next_receive;

@@ -1,7 +1,7 @@
-// The traffic of a phase that ends, by partner. Messages of both directions count, because a connection serves both; so its two ends
-// compute the same priority.
+// The traffic of a phase that ends, by partner. Messages of both directions count, because a connection serves both. So both ends compute
+// the same priority.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// Not thread-safe: requires the library's lock (base/lock.h).
 #pragma once
 
 #include <vector>
@@ -25,12 +25,12 @@ inline link::Peer* peer_of(const Partner& partner) { return peer_of(partner.job,
 struct ExchangedTraffic {
     Partners partners;                          ///< partners of the phase; their priority is the number of messages both ways
     std::vector<PeerTraffic> traffic[kSides];   ///< traffic by transport, in the order of `partners`
-    uint64_t messages = 0, on_connections = 0;  ///< messages sent, and those of them sent on connections
+    uint64_t messages = 0, on_connections = 0;  ///< number of messages sent, and how many of them were sent on connections
 };
 
-/// Returns the traffic since the last call, for the phase that is about to end.
+/// Returns the traffic since the last call. Call it when a phase ends.
 ExchangedTraffic end_traffic();
 
-inline constexpr size_t kMostPartners = 1024;  ///< limit of the partners of a phase that get connections by plan
+inline constexpr size_t kMostPartners = 1024;  ///< maximum number of partners of a phase that get connections by plan
 
 }  // namespace starling::plan

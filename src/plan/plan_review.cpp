@@ -14,7 +14,8 @@ uint64_t OnDemand::phase(std::span<const PeerTraffic> traffic, const DemandPolic
     for (const auto& [with, sent, late] : traffic) {
         const PhaseKey key(with.job, with.rank);
         const bool open = std::binary_search(open_.begin(), open_.end(), key);
-        // If the plan never had a connection to this peer, it is unknown how long opening takes.
+        // Without a plan, opening is assumed to take as many messages as with it. If the plan never opened this connection (late == sent),
+        // that number is unknown.
         const uint32_t opening = late < sent ? late : 0;
         const uint32_t before = open ? 0 : std::max(least, opening);
         if (with.priority > before) direct.push_back({with.priority - before, sent > before ? sent - before : 0, key});
@@ -27,7 +28,7 @@ uint64_t OnDemand::phase(std::span<const PeerTraffic> traffic, const DemandPolic
         messages += one.sent;
         now.push_back(one.key);
     }
-    // No other peer takes the remaining places, so their connections stay open.
+    // The remaining slots are not needed for other peers, so connections of the last phase stay open in them.
     for (const PhaseKey& key : open_) {
         if (now.size() >= terms.limit) break;
         if (std::find(now.begin(), now.end(), key) == now.end()) now.push_back(key);

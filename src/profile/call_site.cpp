@@ -6,7 +6,7 @@
 
 #include "profile/collectives.h"
 
-// Begin and end of this module (program or library), as defined by the linker.
+// Begin and end in memory of the module (program or library) that contains this code, as the linker defines them.
 extern "C" {
 [[gnu::visibility("hidden")]] extern const char __ehdr_start;
 [[gnu::visibility("hidden")]] extern const char _etext;

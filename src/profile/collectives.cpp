@@ -50,8 +50,8 @@ using CallRows = std::unordered_map<CallKey, CallRow, CallKeyHash>;
 STARLING_STATE Lazy<CallRows> rows;
 STARLING_STATE Ticks ticks;
 
-/// The rows that were counted last, indexed by a hash of their call site. A call like the previous one at its site finds its row without
-/// hashing its whole key.
+/// Recently counted rows, indexed by a hash of their call site. A call that repeats the last one at its site finds its row without hashing
+/// its whole key.
 using Recent = CallRows::value_type*;
 constexpr size_t kRecent = 16;
 STARLING_STATE Recent recent[kRecent] = {};
@@ -87,7 +87,7 @@ std::string name_of_site(uint64_t site) {
 
 namespace {
 
-/// Returns the kind of an OpenSHMEM collective, which has a different name.
+/// Returns the kind of an OpenSHMEM collective, whose names differ from MPI's.
 const char* kind_of_shmem(std::string_view function) {
     static constexpr const char* kKinds[][2] = {{"broadcast", "bcast"},  {"collect", "allgather"}, {"alltoall", "alltoall"},
                                                 {"reduce", "allreduce"}, {"to_all", "allreduce"},  {"scan", "scan"},
@@ -101,7 +101,7 @@ const char* kind_of_shmem(std::string_view function) {
 
 const char* kind_of_function(std::string_view function) {
     if (function.starts_with("shmem_")) return kind_of_shmem(function);
-    // The kinds of operations. A name that is the end of another one comes after it.
+    // The kinds of operations. A kind whose name is contained in another one ("ireduce" in "iallreduce") comes after it.
     static constexpr const char* kKinds[] = {"ineighbor", "ireduce_scatter", "iallreduce", "iallgather",
                                              "ialltoall", "ibarrier",        "ibcast",     "igather",
                                              "iscatter",  "iscan",           "ireduce"};

@@ -1,5 +1,5 @@
-// Counts collective calls by the place in the program that makes them. The generated entry points pass their call site if anything listens
-// or counts; deeper functions add the communicator, the algorithm and the length.
+// Counts collective calls by the place in the program that makes them. The generated entry points pass their call site if any listener or
+// the profile is active; inner functions add the communicator, the algorithm and the length.
 //
 // Unless noted otherwise, functions need the library's lock (base/lock.h).
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace starling::profile {
 
-/// One collective call, blocking or not, from entry to return. On the stack of the calling thread.
+/// One collective call, blocking or not, from entry to return. Stored on the stack of the calling thread.
 struct ProfiledCall {
     explicit ProfiledCall(const void* its_site) : site(its_site) {}
     const void* const site;  ///< return address of the call in the program
-    uint64_t began = 0;      ///< ticks; 0: the arguments were refused and nothing was called
+    uint64_t began = 0;      ///< time of the call's begin, ticks; 0: the arguments were wrong and no operation was started
     uint64_t communicator = 0;
     uint32_t size = 0;
-    uint64_t bytes = 0;              ///< whole vector or one block, as the algorithm selection counts it
-    const char* algorithm = "none";  ///< none: there was nothing to select, as for one process or no data
+    uint64_t bytes = 0;              ///< bytes of the whole vector or of one block, whichever the algorithm selection uses
+    const char* algorithm = "none";  ///< name of the algorithm; "none" without a selection, as for one process or no data
     bool tried = false;              ///< whether the algorithm was only tried: the selection table prefers another one
     bool choosing = true;            ///< whether the next selected algorithm is this call's (and not one of its preparations)
 };
@@ -29,7 +29,7 @@ struct ProfiledCall {
 /// Whether collective calls are watched at all. Every collective call reads it, so it costs one predictable branch if they are not.
 /// Readable without the lock.
 extern bool watching;
-/// The call that this thread is in; null: none, or collective calls are not watched.
+/// The call that this thread is in; null if there is none, or if collective calls are not watched.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ProfiledCall* watched;
 
 /// Called at the start of each collective call of the program, after its arguments were checked and before anything is sent.
@@ -62,7 +62,7 @@ struct CollectiveSum {
     const char* algorithm;
     bool tried;  ///< whether the calls used an algorithm on trial: the selection table prefers another one
     uint64_t calls = 0, bytes = 0, ns = 0;
-    double squares = 0;  ///< ns²: the sum of the squares of the calls' durations
+    double squares = 0;  ///< sum of the squares of the calls' durations, ns²
 };
 
 /// Visits the rows of the current phase's table of collective calls.
@@ -75,7 +75,7 @@ void start_collectives();
 
 /// Records the communicator of a call whose arguments are valid, and calls the listeners.
 void begin_watched(uint64_t communicator, uint32_t size);
-/// Discards the algorithms selected so far, which belong to preparations: the next one is the call's.
+/// Discards the algorithms selected so far, which belong to preparations of the call; the next one is recorded.
 void expect_choice();
 /// Records the algorithm selected for `bytes` bytes; its name has static lifetime. `tried`: the selection table prefers another algorithm.
 void note_choice(const char* algorithm, uint64_t bytes, bool tried = false);

@@ -1,7 +1,7 @@
-// Phases: intervals of the program with similar traffic. A phase begins with a mark of the program, or with one that Starling has found. A
-// process is always in a phase; until the first mark this is phase 0, which has no name.
+// Phases: intervals of the program with similar traffic. A phase begins where the program marks it or where Starling detects it. A process
+// is always in a phase; until the first mark this is phase 0, which has no name.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// Not thread-safe: requires the library's lock (base/lock.h).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Phase {
     uint64_t began = 0;        ///< start of the last occurrence, ns
 };
 
-/// Ends the current phase and begins the one with this name, which may be new. With the name of the current phase, that phase ends and
-/// occurs again. Listeners are called before the ended phase's traffic is cleared.
+/// Ends the current phase and begins the phase with this name, which may be new or the current one. Listeners are called before the ended
+/// phase's traffic is cleared.
 PhaseId begin_phase(std::string_view name, PhaseMark mark = PhaseMark::program);
 
 /// Sets everything that is counted per phase to 0.
@@ -33,11 +33,11 @@ void clear_counts();
 
 PhaseId current_phase();
 const Phase& phase(PhaseId id);
-/// Returns the number of phases.
+/// Returns the number of phases that have occurred.
 uint32_t phases();
 
-/// Called when a phase begins. `ended` has ended and its traffic is still there; `begun` begins (the two may be equal). Listeners are
-/// called in the order of registration, cannot be removed, and there are at most kListeners.
+/// Called when a phase begins. The traffic of the phase `ended` can still be read; `begun` is the phase that begins, and may be the same.
+/// Listeners are called in the order of registration, cannot be removed, and there are at most kListeners.
 using PhaseListener = void (*)(PhaseId ended, PhaseId begun);
 inline constexpr uint32_t kListeners = 4;
 void listen_to_phases(PhaseListener listener);

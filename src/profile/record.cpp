@@ -27,7 +27,7 @@ namespace {
 using control::ProfileReport;
 static_assert(kCauses == ProfileReport::kCauses && kSizes == 3 && kAccesses == ProfileReport::kAccesses);
 
-/// Holds the records that wait to be reported, and the reports without an answer.
+/// Stores the records that are still to be reported, and the reports that the launcher has not answered.
 class Recorder {
   public:
     Recorder(job::JobSegment& own, uint32_t rank) : own_(own), rank_(rank), started_(now_ns()) {
@@ -65,8 +65,8 @@ class Recorder {
     const uint64_t started_;
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
-    size_t bytes_ = 0;                                          ///< size of the waiting records, bytes
-    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< openings and closings in the current phase
+    size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes
+    std::vector<ProfileReport::ConnectionRecord> connections_;  ///< connections opened and closed in the current phase
     std::unordered_map<const void*, std::string> sites_;
     struct UnderWay {
         control::ControlCall call;
@@ -76,7 +76,7 @@ class Recorder {
     size_t unanswered_bytes_ = 0;
     bool abandoned_ = false;
     bool last_ = false;        ///< whether the next report is the last
-    uint64_t paid_until_ = 0;  ///< time before which no report is sent, ns; each report adds kBetweenReportsNs
+    uint64_t paid_until_ = 0;  ///< time before which no report is sent, ns; each report advances it by kBetweenReportsNs
     uint64_t finished_ = 0;
 };
 STARLING_STATE Recorder* recorder = nullptr;
@@ -149,7 +149,7 @@ void Recorder::write_down(PhaseId ended) {
     if (waiting_.size() > kMostRecords || bytes_ > kMostBytes) sum_up();
 }
 
-// Merges the waiting records of each phase, which are consecutive occurrences of the phase.
+// Merges the unreported records of each phase, which are consecutive occurrences of the phase, into one.
 void Recorder::sum_up() {
     std::unordered_map<std::string_view, ProfileReport::PhaseRecord*> first;
     std::deque<ProfileReport::PhaseRecord> summed;
@@ -186,7 +186,7 @@ void Recorder::stop() {
     waiting_.clear();
 }
 
-// Handles the loss of the launcher: the profile ends, the program continues.
+// Handles the loss of the launcher: the process stops recording and continues.
 void Recorder::abandon() {
     std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
     clear_failure();
@@ -228,7 +228,7 @@ bool Recorder::done() {
 }  // namespace
 
 void start_recording(job::JobSegment& own, uint32_t rank) {
-    // A program started without mpiexec has no launcher to report to. A launcher that it starts later, if it needs one, records no
+    // A program started without mpiexec has no launcher that receives reports. The launcher that it may start later does not record
     // profiles.
     if (!counting() || recorder || own.header().control_socket[0] == '\0' ||
         (knows_pids() && own.header().owner_pid == getpid()))

@@ -10,7 +10,7 @@ namespace starling::profile {
 namespace {
 
 using Used = List<Traffic, &Traffic::hook>;
-STARLING_STATE Used* used = nullptr;  ///< lists of the counted processes; null: counting is off
+STARLING_STATE Used* used = nullptr;  ///< list of the processes with traffic in this phase; null if counting is off
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// Counts of the messages to one peer, and of the accesses to its memory, in the current phase. Plans and profiles are made from these
-// numbers alone, so traffic is counted once for both.
+// Counts of the messages to one peer, and of the accesses to its memory, in the current phase. Plans and profiles both use these counts, so
+// traffic is counted once for both.
 //
-// Not thread-safe: within the library's lock (base/lock.h).
+// Not thread-safe: requires the library's lock (base/lock.h).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace starling::profile {
 
-/// A message's size class. small: fits one packet of any path. pool: eager, its data in the outbox or in several datagrams. large:
+/// A message's size class. small: fits in one packet of any path. pool: eager, with its data in the outbox or in several datagrams. large:
 /// rendezvous.
 enum class Size : uint8_t { small, pool, large };
 inline constexpr size_t kSizes = 3;
@@ -31,18 +31,18 @@ struct Tally {
     uint64_t bytes = 0;
 };
 
-/// Traffic to one process in this phase. Owned by this room; deleted at the end of the phase in which it is released.
+/// Traffic to one process in this phase. Owned by src/profile; deleted at the end of the phase in which close_traffic() is called.
 struct Traffic {
     Traffic(uint64_t its_job, uint32_t its_rank) : job(its_job), rank(its_rank) {}
     const uint64_t job;
     const uint32_t rank;
     Tally tallies[kSizes][kWays];
     Tally by_packets[kAccesses][kWays];  ///< accesses that the owner of the memory carries out, requested by packets
-    Tally in_memory[kAccesses];          ///< accesses through a mapping or by the kernel, without packets
+    Tally in_memory[kAccesses];          ///< accesses by load and store to mapped memory or by a system call, without packets
     bool closed = false;
     ListHook hook;  ///< link in the list of processes with traffic in this phase
 
-    /// Return the sums over messages and accesses by packets, which a connection would carry.
+    /// Return the sums over messages and over accesses by packets, all of which a connection would carry.
     uint64_t messages() const;
     uint64_t bytes() const;
     uint64_t messages(PathKind way) const;
@@ -54,7 +54,7 @@ bool counting();
 
 /// Creates the counts for a new peer; returns null unless counting is on.
 Traffic* open_traffic(uint64_t job, uint32_t rank);
-/// Releases the counts of a peer that is destroyed; they stay until the end of the phase. Null is allowed.
+/// Releases the counts of a peer that is destroyed; the counts stay until the end of the phase. `traffic` may be null.
 void close_traffic(Traffic* traffic);
 
 /// Adds a process to the list of those with traffic in this phase.
@@ -76,7 +76,7 @@ inline void count(Traffic& traffic, AccessKind access, PathKind way, uint64_t by
     ++tally.messages;
     tally.bytes += bytes;
 }
-/// Counts one access through a mapping or by the kernel, without packets.
+/// Counts one access by load and store to mapped memory or by a system call, without packets.
 inline void count_in_memory(Traffic& traffic, AccessKind access, uint64_t bytes) {
     if (!traffic.hook.linked()) list(traffic);
     Tally& tally = traffic.in_memory[static_cast<size_t>(access)];

@@ -11,7 +11,7 @@ namespace starling::profile {
 namespace {
 
 STARLING_STATE uint64_t waited[kCauses] = {};
-STARLING_STATE uint64_t nowhere[kCauses] = {};  ///< time not yet attributed to a place, ns
+STARLING_STATE uint64_t nowhere[kCauses] = {};  ///< wait time not yet attributed to a place in the program, by cause, ns
 STARLING_STATE uint64_t nowhere_in_all = 0;
 
 struct WaitSiteKey {

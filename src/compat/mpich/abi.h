@@ -35,7 +35,8 @@ static_assert(sizeof(Status) == 20);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 0x3fffffff;
-/// MPICH 5 implements the same standard as Starling, and programs of all series since 3.1 run on it.
+/// MPI version that MPI_Get_version reports. MPICH 5 implements the same standard as Starling, and programs of all series since 3.1 run
+/// with it.
 inline constexpr int kVersion = MPI_VERSION, kSubversion = MPI_SUBVERSION;
 inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
                                            {102, "MPIX_ERR_PROC_FAILED_PENDING"},
@@ -43,7 +44,7 @@ inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
                                            {104, "MPIX_ERR_EAGAIN"},
                                            {105, "MPIX_ERR_NOREQ"}};
 inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
-// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY; in this interface they are the values of two exported variables.
+// Values of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which this interface exports as two variables.
 inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;
 
 /// Mask of the upper six bits of a handle that the program has made; the lower bits are the library's number of the object.
@@ -86,7 +87,7 @@ COMPAT_HANDLES(MPI_Request, MPI_REQUEST, MPI_REQUEST_NULL, 11, Request)
 COMPAT_HANDLES(MPI_Message, MPI_MESSAGE, MPI_MESSAGE_NULL, 12, Message)
 COMPAT_HANDLES(MPI_Session, MPI_SESSION, MPI_SESSION_NULL, 14, Session)
 
-/// Files are pointers in this interface too.
+/// MPI_File is a pointer in this interface, unlike its other handles.
 template <>
 struct Handles<MPI_File> {
     using There = File;

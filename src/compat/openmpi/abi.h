@@ -37,8 +37,8 @@ static_assert(sizeof(Status) == 24);
 #include "callbacks.h"
 
 inline constexpr int kLastCode = 92;
-/// The last standard whose constants are in mpi.h of these series. Functions of later standards exist, but their constants have no names
-/// there.
+/// Version of the last standard whose constants are in mpi.h of these series. Functions of later standards exist, but mpi.h does not name
+/// their constants.
 inline constexpr int kVersion = 4, kSubversion = 0;
 inline constexpr OwnClass kOwnClasses[] = {
     {75, "MPIX_ERR_PROC_FAILED"}, {76, "MPIX_ERR_PROC_FAILED_PENDING"}, {77, "MPIX_ERR_REVOKED"}};
@@ -53,7 +53,7 @@ void* find_there(const void* here);
 template <class Handle>
 struct Handles;
 
-// Fortran's handles: numbers from 0 on for the objects in mpif.h, and for others the library's numbers, which are greater.
+// Conversion of Fortran's handles: numbers from 0 on for the objects in mpif.h, and the library's greater numbers for other objects.
 #define COMPAT_NUMBER_IN(here, number) \
     case number:                       \
         return here;

@@ -1,5 +1,5 @@
-// The objects whose addresses are Open MPI's predefined handles. They are empty. If a program has a copy in its own memory, the names refer
-// to that copy here too.
+// The objects whose addresses are Open MPI's predefined handles; nothing is stored in them. If a program has a copy of an object in its own
+// memory, this library's symbol refers to that copy too.
 #include "objects.h"
 
 #include <array>
@@ -24,10 +24,10 @@ struct HandlePair {
     void* here = nullptr;
 };
 std::array<HandlePair, kPlaces> by_address;
-constexpr uintptr_t kMostHere = 0x1000;  // limit of the library's predefined handles, which are smaller numbers
+constexpr uintptr_t kMostHere = 0x1000;  // limit of the library's predefined handles, which are small numbers
 std::array<void*, 0x300> by_handle;
 
-// Objects are at least 256 bytes long.
+// Returns an object's index in the hash table. Objects are at least 256 bytes long, so the lower eight bits are dropped.
 size_t place_of(const void* there) { return reinterpret_cast<uintptr_t>(there) / 256 % kPlaces; }
 
 void add(const void* there, void* here) {

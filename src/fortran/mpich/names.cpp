@@ -11,7 +11,7 @@ extern "C" {
         *size = bytes;                                                                                                   \
         give(ierror, MPI_SUCCESS);                                                                                       \
     }
-#define SIZEOF_BOTH(name, bytes) SIZEOF(name, bytes) SIZEOF(name##v, bytes)  // for scalars and arrays
+#define SIZEOF_BOTH(name, bytes) SIZEOF(name, bytes) SIZEOF(name##v, bytes)  // defines the variants for scalars and for arrays
 SIZEOF_BOTH(ch, 1)
 SIZEOF_BOTH(l, 4)
 SIZEOF_BOTH(i, 4)

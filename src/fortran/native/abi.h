@@ -1,5 +1,5 @@
-// Fortran's view of this library's own interface: handles are the numbers of MPI_X_toint, statuses are the C structure as eight integers,
-// and all constants are the same as in C. The conversions of src/compat are instantiated with it.
+// Defines Fortran's types in this library's own interface: handles are the integers of MPI_X_toint, statuses are the C structure as eight
+// integers, and all constants are the same as in C. The conversions of src/compat are instantiated with these types.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ using Status = MPI_Status;
 
 inline constexpr int kLastCode = MPI_ERR_LASTCODE;
 inline constexpr intptr_t kStatusIgnore = 0, kAllPvars = 1;
-// C's special addresses, which Fortran's arguments never have.
+// C's special addresses. A Fortran argument never has these values, because Fortran passes addresses of variables instead.
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kUnweighted = 10, kWeightsEmpty = 11;
 
 template <class Handle>

@@ -1,4 +1,5 @@
-// Calls callbacks in programs of this library's own interface, in which Fortran may have created some of the operations and error handlers.
+// Calls a program's callbacks in this library's own interface, in which some of the reduction operations and error handlers may be Fortran
+// procedures.
 #include "compat/callers.h"
 
 #include <cstdio>

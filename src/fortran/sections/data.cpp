@@ -11,7 +11,7 @@ namespace {
 
 using compat::library;
 
-/// The bytes that an element of a datatype uses in an array without gaps.
+/// The bytes that one element of a datatype occupies in an array without gaps.
 struct ArrayBounds {
     explicit ArrayBounds(MPI_Datatype type) {
         MPI_Count lower = 0;
@@ -24,7 +24,7 @@ struct ArrayBounds {
     MPI_Count size = 0, extent = 0, first = 0, span = 0;
 };
 
-/// The intermediate types of a construction; frees them.
+/// The intermediate types of a construction; the destructor frees them.
 class Types {
   public:
     Types() = default;
@@ -47,7 +47,7 @@ class Types {
         return make(
             [&](MPI_Datatype* made) { library.Type_create_hvector_c(dimension.extent, 1, dimension.stride, type, made); });
     }
-    /// Returns a committed type that is not freed with this list: a type of the list, or a duplicate of the program's own type.
+    /// Returns a committed type that the destructor does not free: a type of this list, or a duplicate of the program's own type.
     MPI_Datatype take(MPI_Datatype type) {
         const auto found = std::find(made_.begin(), made_.end(), type);
         if (found == made_.end()) {  // the type is the program's own
@@ -74,8 +74,8 @@ struct StructParts {
     std::vector<MPI_Datatype> types;
 };
 
-/// Returns the type of `count` elements of `type`, `in_each` of which fill one element of the section. It is a nest of vectors, one per
-/// dimension; partly used dimensions are described by parts.
+/// Returns a type for `count` elements of `type`, `in_each` of which fill one element of the section. The type nests one vector per
+/// dimension; a dimension of which only a part is used becomes a struct of smaller types.
 MPI_Datatype in_elements(Types& types, const Section& section, MPI_Count count, MPI_Datatype type, MPI_Count in_each) {
     MPI_Datatype nests[16];
     nests[0] = types.repeated(in_each, type);
@@ -97,7 +97,7 @@ MPI_Datatype in_elements(Types& types, const Section& section, MPI_Count count, 
     });
 }
 
-/// Returns the predefined type of which a type consists, or MPI_BYTE if there are several.
+/// Returns the predefined type of which all data of a type consists, or MPI_BYTE if there are several.
 MPI_Datatype basic_of(MPI_Datatype type) {
     MPI_Count integers = 0, addresses = 0, counts = 0, members = 0;
     int combiner = 0;
@@ -119,8 +119,8 @@ MPI_Datatype basic_of(MPI_Datatype type) {
     return basic;
 }
 
-/// Returns the type of `count` elements of `type` whose data crosses the borders of the section's elements. Such data is described block by
-/// block. Returns null if the section is too small.
+/// Returns a type for `count` elements of `type` whose data crosses the borders of the section's elements, so that it must be described
+/// block by block. Returns null if the section is too small.
 MPI_Datatype in_blocks(Types& types, const Section& section, MPI_Count count, MPI_Datatype type) {
     constexpr int kAtOnce = 64;
     iovec blocks[kAtOnce];
@@ -174,7 +174,7 @@ void SectionData::replace(MPI_Datatype by) {
 
 void SectionData::release() { library.Type_free(&type_); }
 
-/// Makes the call fail: with a count of -1 the library reports an invalid count.
+/// Makes the call fail: the library rejects a count of -1.
 void SectionData::refuse() { count_ = -1; }
 
 void SectionData::take(const Descriptor& array) {
@@ -186,8 +186,8 @@ void SectionData::take(const Descriptor& array) {
     made == MPI_DATATYPE_NULL ? refuse() : replace(types.take(made));
 }
 
-/// Creates a type with one element per partition, at a constant distance. This requires that a partition consists of whole slices of the
-/// last dimension.
+/// Creates a type in which each partition is one element and the distance between partitions is constant. This requires that a partition
+/// consists of whole slices of the last dimension.
 void PartitionedData::take(const Descriptor& array, int partitions) {
     if (count() <= 0 || partitions <= 0 || type() == MPI_DATATYPE_NULL) return;
     const ArrayBounds bounds(type());

@@ -1,4 +1,4 @@
-// Functions of the library that are not MPI's (base/fortran_hooks.h): linked, or looked up by a shim.
+// Declares functions of the library that are not part of MPI (base/fortran_hooks.h). They are linked, or looked up at run time in a shim.
 #pragma once
 
 #include "base/fortran_hooks.h"

@@ -1,5 +1,5 @@
-// Arrays as procedures of mpi_f08 get them from compilers that pass descriptors. They may be sections with gaps, which are not copied. MPI
-// counts in them as if their elements were contiguous (MPI 5.0 section 19.1.12).
+// Array arguments of mpi_f08 procedures, from compilers that pass descriptors. The array may be a section with gaps, which the library
+// accesses without a copy. MPI's counts and displacements treat its elements as contiguous (MPI 5.0 section 19.1.12).
 #pragma once
 
 #include "fortran/arguments.h"
@@ -30,7 +30,7 @@ struct Section {
     /// Returns the number of elements, each of `length` contiguous bytes.
     MPI_Count elements() const;
     MPI_Count bytes() const { return elements() * length; }
-    /// Returns the offset from the first byte of the array of byte `at` of its data.
+    /// Converts an offset `at` in the contiguous data to the offset of that byte from the array's first byte.
     MPI_Count place_of(MPI_Count at) const;
 
     struct SectionDimension {
@@ -80,7 +80,7 @@ class SectionData {
     bool made_ = false;
 };
 
-/// Data of a message in partitions of `count` elements each.
+/// The data of a partitioned message: partitions of `count` elements each.
 class PartitionedData : public SectionData {
   public:
     PartitionedData(const Descriptor* array, int partitions, MPI_Count count, MPI_Datatype type)
@@ -93,7 +93,7 @@ class PartitionedData : public SectionData {
     void take(const Descriptor& array, int partitions);
 };
 
-/// Buffers of a call that may use the data in any order or requires contiguous data: arrays with gaps are replaced by copies.
+/// Buffers of a call that accesses the data in any order or requires contiguous data. Arrays with gaps are replaced by contiguous copies.
 class StandIns {
   public:
     StandIns() = default;
@@ -102,10 +102,10 @@ class StandIns {
         if (all_) [[unlikely]]
             finish();
     }
-    /// Return the buffer for an argument that the call reads, or may write as well.
+    /// Return the buffer for an argument: read() if the call only reads it, written() if it may also write.
     void* read(const Descriptor* array) { return lies_together(*array) ? first_of(array) : stand_in(*array, false); }
     void* written(const Descriptor* array) { return lies_together(*array) ? first_of(array) : stand_in(*array, true); }
-    /// Keeps the copies until the operation of a request completes. The request is null if the call has failed.
+    /// Keeps the copies until the operation of the request completes. The request is null if the call has failed.
     void belong_to(const int* request) {
         if (all_) [[unlikely]]
             transfer(*request);

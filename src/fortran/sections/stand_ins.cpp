@@ -26,7 +26,8 @@ class StandIn {
         if (before_) std::memcpy(before_.get(), memory_.get(), size());
     }
 
-    /// Copies only the bytes that the call has changed to the program's array: the program may change all others meanwhile.
+    /// Copies only the bytes that the call has changed back to the program's array, because the program may change the other bytes
+    /// meanwhile.
     void finish() {
         if (!before_) return;
         for_each([this](std::byte* element, std::byte* here, size_t length) {
