@@ -90,7 +90,7 @@ void lock_slowly() {
 }
 
 void lock() {
-    if (owned()) panic("a thread that is inside the library enters it again");
+    if (owned()) panic("a thread entered the library while it was already inside");
     if (starving.load(std::memory_order_relaxed) != 0 || !try_lock()) lock_slowly();
     owner.store(this_thread(), std::memory_order_relaxed);
 }
