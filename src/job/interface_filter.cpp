@@ -61,7 +61,7 @@ int InterfaceFilter::parse(const char* text, InterfaceFilter& out) {
         if (std::strchr(entry, '/') ? read_network(entry, address, mask) : *entry != '\0' && std::strlen(entry) < IFNAMSIZ)
             continue;
         return fail(MPI_ERR_ARG,
-                    "STARLING_IP_INTERFACES: '%s' holds something that is neither an interface's name nor a network; "
+                    "STARLING_IP_INTERFACES: '%s' has an entry that is neither an interface's name nor a network; "
                     "write for example eth0,10.1.0.0/16",
                     text);
     }
