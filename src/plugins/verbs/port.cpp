@@ -36,7 +36,8 @@ bool VerbsPort::start(const PortFacts& which, const DeviceOptions& options) {
     if (!core_.make(which, options) || !datagrams_.make()) return false;
     wait_ = epoll_create1(EPOLL_CLOEXEC);
     if (wait_ < 0)
-        return core_.problem.describe("no descriptor to wait for %s: %s", core_.facts.device, strerror(errno)), false;
+        return core_.problem.describe("cannot create a descriptor for events of %s: %s", core_.facts.device, strerror(errno)),
+               false;
     groups_.wait_descriptor(wait_);
     return watch(core_.channel->fd) && watch(core_.context->async_fd);
 }
