@@ -27,13 +27,13 @@ struct Member final : GroupEnvironment {
     ReceiveQueue desk;
     MulticastGroup group;
     bool in_network = false, dead = false, deaf = false;
-    bool refuses = false;           ///< refuses to join the group
+    bool refuses = false;           ///< whether the member refuses to join the group
     bool mute = false;              ///< whether the member's datagrams to the group are lost
-    int rail = 0;                   ///< the rail, of two, by which the member sends
+    int rail = 0;                   ///< number (0 or 1) of the rail by which the member sends
     int deaf_rail = -1;             ///< rail from which the member receives nothing; -1: none
     uint64_t slow_ns = 0;           ///< extra latency of the member's sessions in ns
     int mute_rail = -1;             ///< rail on which the member's datagrams are lost; -1: none
-    uint32_t longest = UINT32_MAX;  ///< longest datagram, in bytes after the header, that the member's interface sends
+    uint32_t longest = UINT32_MAX;  ///< longest datagram in bytes, without the header, that the member's interface can send
 
     Member(World& its_world, uint32_t index, const std::vector<MemberName>& names, const GroupSettings& settings);
     bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;
@@ -100,7 +100,7 @@ class World {
             if (!one->dead && one->group.state() != GroupState::ready) return false;
         return true;
     }
-    /// Stops the member; the others learn of its death after 20 ms.
+    /// Stops the member; the others are notified of its death after 20 ms.
     void kill(uint32_t member) {
         all[member]->dead = true;
         later(20'000'000, [this, member] {

@@ -1,4 +1,4 @@
-// Endpoints of several processes within one, over the loopback device, for tests of datagrams.
+// Datagram endpoints of several simulated MPI processes within one test program, over the loopback device.
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ inline constexpr uint64_t kJob = 77;
 
 inline uint64_t key_of(uint32_t rank) { return 0x1000 + rank; }
 
-/// One process's endpoint and everything that it received.
+/// One simulated process: its endpoint, and everything that the endpoint received.
 class Process {
   public:
     explicit Process(uint32_t rank, bool sealed = seal_processes()) : rank_(rank) {

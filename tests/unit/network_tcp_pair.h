@@ -1,4 +1,4 @@
-// The TCP carriers of two processes within one, over the loopback device, for tests of connections.
+// TCP connections between two simulated MPI processes within one test program, over the loopback device.
 #pragma once
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ inline const Cipher* test_cipher() {
     return cipher.get();
 }
 
-/// One process: its Tcp, its connection to the other, and the events that its Tcp reported.
+/// One simulated process: its Tcp object, its connection to the peer, and the events that the Tcp object reported.
 struct Side {
     std::unique_ptr<Tcp> tcp;
     Connection* connection = nullptr;

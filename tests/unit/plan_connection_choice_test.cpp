@@ -29,7 +29,7 @@ TEST(ConnectionChoice, AWantedOpenConnectionKeepsItsPlace) {
 }
 
 TEST(ConnectionChoice, OnlyAsManyConnectionsCloseAsNeeded) {
-    // Three peers outside the plan hold places, and one of the wanted peers does.
+    // One wanted peer and three peers outside the plan have connections.
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 0}), (Indexes{0, 2}));
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 1}), (Indexes{2}));  // one connection is closing already
     EXPECT_EQ(ask({missing, held, missing}, {4, 0, 2}), Indexes{});
@@ -60,7 +60,7 @@ TEST(HistoryPlan, TrafficOfTheNextPhaseCountsLess) {
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 100}}));
     learned.ended(2, {{1, 3, 1000}, {1, 2, 200}}, 4);
     EXPECT_EQ(*learned.partners(2, 2), (Partners{{1, 3, 1000}, {1, 2, 200}}));
-    // At most four times the cost of opening it then (64): 0.75 * 256.
+    // Traffic of the next phase counts three quarters, and at most 0.75 * 256: four times the cost (64) of opening a connection then.
     EXPECT_EQ(*learned.partners(1, 2), (Partners{{1, 2, 250}, {1, 3, 192}}));
 }
 

@@ -32,7 +32,7 @@ void exchange(Node& node, int with, int count, uint64_t bytes) {
     }
 }
 
-/// Processes 0 to 2 begin phase `with` together and exchange messages in it; `then` runs before the first message.
+/// Runs phase `with` in processes 0 to 2: they begin it together and exchange messages in it. `then` runs before the first message.
 class Phases {
   public:
     explicit Phases(Node& node) : node_(node) { start(); }
@@ -62,7 +62,7 @@ class Phases {
     int meetings_ = 0;
 };
 
-/// No connection on demand, and one place of either kind.
+/// Returns settings by which only the plan opens connections: at most one ring and one other connection per process.
 Settings settings_with(std::initializer_list<Setting> more) {
     Settings settings{{"STARLING_PLAN", "learn"},
                       {"STARLING_MAX_DIRECT", "1"},
@@ -108,7 +108,7 @@ TEST(PlanManager, NoTcpConnectionIsOpenedForTrafficThatFitsIntoDatagrams) {
 TEST(PlanManager, AConnectionMustEarnItsReplacementCost) {
     with_three({0, 0, 0}, {{"STARLING_REPLACE_MESSAGES", "201"}}, [](Node& node) {
         Phases phases(node);
-        // 200 messages both ways cost less than a replacement. The first partner keeps the place.
+        // 200 messages in both directions cost less than replacing a connection, so the first partner keeps the only one.
         for (int cycle = 0; cycle < 4; ++cycle)
             for (const int with : {1, 2}) phases.run(with, 100, 100);
         if (node.rank == 0) {

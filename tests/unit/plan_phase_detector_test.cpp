@@ -10,14 +10,14 @@
 namespace starling::plan {
 namespace {
 
-/// Partners first, first + 1, ..., each with `messages` messages.
+/// Returns `count` partners (ranks first, first + 1, ...), each with `messages` messages.
 Partners ring_of(uint32_t first, uint32_t count, uint32_t messages = 10) {
     Partners partners;
     for (uint32_t i = 0; i < count; ++i) partners.push_back({1, (first + i) % 64, messages});
     return partners;
 }
 
-/// A program as the phase detector sees it.
+/// Feeds the phase detector with a program's sends and collective calls, and records the phases that it finds.
 class Program {
   public:
     void send(const Partners& partners) {
@@ -89,7 +89,8 @@ TEST(PhaseDetector, PhasesThatAlternateInEveryIteration) {
     EXPECT_EQ(phase_of[0] * phase_of[1] * phase_of[2], 6u);
 }
 
-// The time step's collective is the pulse, however often the solver calls one, with a fixed or a varying number of iterations.
+// A time step's collective marks the phases, however often the solver within the step calls another one, and whether its number of
+// iterations varies.
 TEST(PhaseDetector, NestedLoopsAreCutAtTheOutermost) {
     for (const bool varies : {false, true}) {
         Program program;
@@ -148,7 +149,8 @@ TEST(PhaseDetector, WithoutCollectiveCallsNoPhaseIsFound) {
     EXPECT_EQ(program.segments, 0u);
 }
 
-// It stays one phase, and restarts now and then, so that a plan from its last occurrence fits the present.
+// The partners move slowly, yet all steps are one phase. It restarts now and then, so that a plan from its last occurrence fits the present
+// partners.
 TEST(PhaseDetector, AMovingNeighborhoodStaysOnePhase) {
     Program program;
     for (uint32_t step = 0; step < 200; ++step) {

@@ -31,10 +31,10 @@ TEST(OnDemand, OpenConnectionsStayOpen) {
     OnDemand model;
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 100}}), 184u);
     EXPECT_EQ(phase(model, {{1, 1, 100}, {1, 2, 5}}), 105u);
-    // The two connections are idle for a phase in which no other peer wants their places.
+    // In a phase in which peers 1 and 2 are idle, they keep their connections, because no other peer has enough traffic to replace them.
     EXPECT_EQ(phase(model, {{1, 3, 2}}), 0u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 20u);
-    // Peers 3 and 4 take both places. So peers 1 and 2 need new connections, before which 8 messages of each take the base path.
+    // Then peers 3 and 4 take both connections. So peers 1 and 2 need new ones, and the first 8 messages of each take the base path.
     EXPECT_EQ(phase(model, {{1, 3, 50}, {1, 4, 50}}), 84u);
     EXPECT_EQ(phase(model, {{1, 1, 10}, {1, 2, 10}}), 4u);
 }

@@ -10,7 +10,7 @@
 namespace starling::transport {
 namespace {
 
-/// Adds the devices before the ends are opened. Ends and devices live until the process ends.
+/// The two fake devices. They exist before the test opens the ends of the transport, and all live until the process ends.
 struct Adapters {
     Adapters(const fake::Weather& weather, const char* rings) {
         static bool added = false;

@@ -30,7 +30,7 @@ class VerbsMemoryOfPeers : public VerbsPair {
         for (Port* port : peers) port->close();
         VerbsPair::TearDown();
     }
-    /// Opens ports of `count` other processes, on up to 16 hosts, with few buffers each.
+    /// Opens the ports of `count` simulated processes, on up to 16 hosts, with few buffers each.
     void meet(size_t count) {
         options = {.receive_buffers = 16, .send_buffers = 4};
         while (peers.size() < count) {
@@ -75,7 +75,7 @@ TEST_F(VerbsMemoryOfPeers, EachConnectionUsesAQueue) {
         ASSERT_TRUE(queues.back()->connect(theirs->address()) && theirs->connect(queues.back()->address()));
         if (queues.size() == 1 || queues.size() == 16) expect(0);
     }
-    // The completion queue starts with 16 entries and doubles on demand.
+    // The completion queue started with 16 entries and was doubled on demand.
     const uint64_t more = 1408 * (16 - 1);
     expect(more);
     while (!queues.empty()) {

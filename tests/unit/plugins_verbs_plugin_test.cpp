@@ -302,7 +302,7 @@ TEST_F(VerbsConnections, RoomIsReportedToAllWhenSharedSendBuffersAreFree) {
 
 TEST_F(VerbsConnections, AClosedQueueReportsNoMoreEvents) {
     ASSERT_EQ(send(from, "never seen"), WorkStatus::done);
-    b.port->arm();  // arm() has taken the event from the device
+    b.port->arm();  // arm() takes the frame from the device, so close() must discard it
     to->close(false);
     EXPECT_EQ(b.count(Kind::frame), 0u);
     EXPECT_EQ(b.port->counters().queues, 0u);
@@ -546,7 +546,7 @@ TEST_F(VerbsMemory, AWrongRkeyBreaksTheQueueAndReportsUnsignaledWrites) {
     one.remote += 1000;
     one.quiet = true;
     ASSERT_EQ(from->write(one), WorkStatus::done);
-    ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // b has not polled since
+    ASSERT_EQ(from->write(words(0, 1, 12)), WorkStatus::done);  // the queue pair is not broken yet, because b has not polled
     expect_done(11, WorkStatus::broken);
     expect_done(12, WorkStatus::broken);
     EXPECT_NE(std::string(a.port->problem()).find("remote access error (the peer's memory is not registered"),
@@ -640,7 +640,7 @@ TEST_F(VerbsConnections, LinkDownAndUp) {
     fake::set_link("fake0", true);
     ASSERT_TRUE(a.next(Kind::up));
     EXPECT_TRUE(a.port->facts().active);
-    // The queue did not break: waiting frames are sent.
+    // The queue pair did not break while its port was down, so the waiting frame is sent.
     EXPECT_EQ(b.next_text(Kind::frame), "kept");
     EXPECT_EQ(send(a.port, b.port->address(), "x"), WorkStatus::done);
     EXPECT_EQ(b.next_text(Kind::datagram), "x");
@@ -736,7 +736,7 @@ TEST_F(VerbsGroups, AMulticastDatagramReachesAllOtherMembers) {
     other->leave();
     EXPECT_EQ(cast(one, "nobody"), WorkStatus::done);
     EXPECT_EQ(b.count(Kind::datagram), 0u);
-    // The membership ends with its port.
+    // TearDown() closes the port of `one` while it is still a member of the group.
 }
 
 TEST_F(VerbsGroups, AReplacedDatagramQueueStaysAMember) {

@@ -1,4 +1,4 @@
-// Collective calls as the profile observes them: from an entry point's notice to the sums of a phase.
+// Collective calls as the profile records them: from an entry point's notification to the sums of a phase.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -42,7 +42,7 @@ struct Heard {
 };
 std::vector<Heard> heard;
 
-// Watching cannot be switched off, so one test covers all of it.
+// Once enabled, the recording of collective calls cannot be disabled, so one test covers all of it.
 TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     EXPECT_FALSE(watching);
     listen_to_collectives([](uint64_t site, uint64_t communicator, uint32_t size, const char* function) {

@@ -25,7 +25,7 @@ std::vector<Seen> seen() {
     return all;
 }
 
-// Counting cannot be switched off, so one test covers all of it, in the order of a process's life.
+// Once enabled, counting cannot be disabled, so one test covers all of it, in the order of a process's life.
 TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(open_traffic(7, 1), nullptr) << "counting is not enabled";
     start_counting();

@@ -1,4 +1,5 @@
-// The backoff policy of blocking waits against a model of a core: neighbors and strangers, the time they take, and its cost.
+// Simulates a core, and checks how the backoff policy of blocking waits treats neighbors (ranks of the job on this core) and strangers
+// (other programs): the time that each gets, and the cost.
 #include "progress/backoff_policy.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +21,11 @@ struct Core {
     bool strangers = false;
     bool core_free = false;  ///< whether another core is free, and a move succeeds
     uint32_t cpu = 0;
-    bool told = false;  ///< whether a neighbor has reported strangers
+    bool told = false;  ///< whether another process of the job has reported strangers on this core
     bool machine_short = false;
-    bool unseen = false;  ///< with machine_short: whether a waiting process uses the core after a yield
-    int asked = 0;        ///< number of times that the policy checked for a shortage of cores
+    /// If machine_short: whether a waiting process that the policy cannot see uses the core after a yield.
+    bool unseen = false;
+    int asked = 0;  ///< number of times that the policy checked for a shortage of cores
     uint64_t now = 1000 * kMs;
     int yields = 0, sleeps = 0, moves = 0;
     uint64_t given_away = 0;  ///< time in ns that yields gave to strangers
@@ -38,7 +40,7 @@ struct Core {
         const Act act = wait.next({now, neighbour, cpu, told, asks && machine_short}, terms);
         if (act == Act::yield) {
             const uint64_t began = now;
-            // The kernel schedules the task that has run least.
+            // A yield gives the core to the process that has run least: to a stranger, if there is one.
             now += strangers ? 4 * kMs : neighbour || unseen ? 3 * kUs : 300;
             if (strangers) given_away += now - began;
             ++yields;
@@ -65,7 +67,7 @@ struct Core {
 
 TEST(BackoffPolicy, ProcessesThatStartTogetherAreNotStrangers) {
     Core core;
-    core.neighbour = core.strangers = true;  // the neighbor is busy, and not visible yet
+    core.neighbour = core.strangers = true;  // a busy neighbor that is not visible yet looks like a stranger
     core.watch.begin(core.now);
     core.wait_for(CoreWatch::kStartNs - 5 * kMs, kPoll);
     EXPECT_FALSE(core.watch.contested(core.now));
@@ -82,7 +84,7 @@ TEST(BackoffPolicy, SpinsAloneThenBacksOffToSleep) {
     EXPECT_GE(core.now - began, kAdaptive.spin_ns);
     EXPECT_LE(core.now - began, kAdaptive.spin_ns + 100 * kUs);
     EXPECT_EQ(core.step(wait, kAdaptive), Act::sleep) << "after one more look";
-    // After a spurious wake it soon sleeps again.
+    // After a spurious wake the policy polls a few times and prepares to sleep again.
     for (uint32_t i = 0; i + 1 < Waiting::kPollsPerLook; ++i) EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
     EXPECT_EQ(core.step(wait, kAdaptive), Act::announce);
 }
@@ -96,7 +98,7 @@ TEST(BackoffPolicy, YieldsIfTheMachineHasNoSpareCore) {
     while (core.step(first, kAdaptive) != Act::yield) ASSERT_LT(core.now, began + 10 * kMs);
     EXPECT_GE(core.now - began, Waiting::kAskNs);
     EXPECT_LT(core.now - began, 200 * kUs);
-    // Later waits know it at once, for as long as it lasts.
+    // Later waits remember the lack of spare cores, as long as it lasts.
     for (int i = 0; i < 1000; ++i) {
         began = core.now;
         Waiting wait(core.watch, false);
@@ -118,7 +120,7 @@ TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     core.wait_for(1 * kMs, kAdaptive);
     EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
     EXPECT_GT(core.sleeps, 0);
-    // It tries a yield now and then, but no more often.
+    // The policy tries a yield now and then, but not more often than allowed.
     const int yields = core.yields;
     const uint64_t began = core.now;
     while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kAdaptive);
@@ -130,7 +132,7 @@ TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     const int sleeps = core.sleeps;
     for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_EQ(core.sleeps, sleeps);
-    // A wait that may not sleep continues as before.
+    // If the settings forbid to sleep, the wait yields as before.
     Core poll;
     poll.machine_short = true;
     poll.wait_for(100 * kMs, kPoll);
@@ -177,7 +179,7 @@ TEST(BackoffPolicy, YieldsToANeighborAtEveryPollOnceThatHelps) {
         const Act act = core.step(wait, kAdaptive);
         EXPECT_TRUE(act == Act::yield || act == Act::move);
     }
-    // The neighbor has left: spin again from the next check on.
+    // The neighbor has left, so the policy spins again after its next check.
     core.neighbour = false;
     EXPECT_EQ(core.step(wait, kAdaptive), Act::spin);
     EXPECT_FALSE(core.watch.crowded());
@@ -197,7 +199,7 @@ TEST(BackoffPolicy, StrangersBesideNeighborsGainLittleFromYields) {
     while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_LT(core.given_away, (core.now - began) / 50);
     EXPECT_GT(core.sleeps, 10000) << "the neighbour gets the core by our sleeping";
-    // The stranger has left. Soon the neighbors yield to each other again as before.
+    // The stranger has left, so the neighbors soon yield to each other again.
     core.strangers = false;
     core.wait_for(2 * CoreWatch::kLongestContestNs, kAdaptive);
     const int sleeps = core.sleeps;
@@ -246,7 +248,7 @@ TEST(BackoffPolicy, MovesAwayFromANeighborSoonAndOnce) {
     core.neighbour = core.core_free = true;
     const uint64_t began = core.now;
     for (int i = 0; i < 1000 && core.neighbour; ++i) core.wait_for(5 * kUs, kAdaptive);
-    // One-message waits, until the yields show that a move would help.
+    // The short waits, as for single messages, end with a move to the free core. Longer waits cause no second move.
     core.wait_for(kMs, kAdaptive);
     EXPECT_EQ(core.moves, 1);
     EXPECT_LT(core.now - began, 10 * kMs);

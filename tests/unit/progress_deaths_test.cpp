@@ -51,7 +51,7 @@ TEST(Deaths, SleepersInARecoveringJobAreWokenByTheCountOfDeadRanks) {
     team.expect_success();
 }
 
-// The doorbell was rung before the waiter announced its sleep.
+// The launcher rings the doorbell before the waiter announces its sleep.
 TEST(Deaths, ADoorbellRungWhileTheWaiterIsAwakeIsNotLost) {
     Team team({0, 0});
     team.start({{"STARLING_SPIN_US", "0"}}, [](Node& node) {

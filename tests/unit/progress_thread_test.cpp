@@ -1,4 +1,4 @@
-// The progress thread takes over when a wait of the program ends.
+// The end of a program's blocking wait wakes the progress thread, which then polls in its place.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,12 +22,13 @@ uint32_t rings_by_a_wait() {
     return bell.rings.load() - before;
 }
 
-// A peer that makes room rings no doorbell, and beside a wait of the program the progress thread sleeps for 100 ms.
+// A peer that frees space rings no doorbell, and while the program waits the progress thread sleeps for 100 ms. So the end of the wait must
+// wake it.
 TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
     Team team({0, 0});
     team.start({{"STARLING_WAIT", "thread"}}, [](Node& node) {
         node.meet(0, 2);
-        // Holds the lock, so that the progress thread of rank 1 polls nothing.
+        // Rank 1 holds the library's lock, so that its progress thread polls nothing.
         while (node.rank == 1 && node.board.stage.load() == 0) usleep(100);
         if (node.rank == 1) return;
         EXPECT_EQ(rings_by_a_wait(), 0u);
@@ -37,7 +38,7 @@ TEST(ProgressThread, IsWokenAfterAWaitIfSendsWaitForRoom) {
             start_send(sends.emplace_back(), *node.channel, &byte, 1, datatype::predefined(MPI_BYTE), 1, 0, SendMode::standard);
         EXPECT_EQ(rings_by_a_wait(), 1u);
         node.board.stage.store(1);
-        _exit(::testing::Test::HasFailure() ? 1 : 0);  // the process exits with sends left unsent
+        _exit(::testing::Test::HasFailure() ? 1 : 0);  // exits without finalizing, because the sends cannot complete
     });
     team.expect_success();
 }

@@ -24,7 +24,8 @@ struct Side {
     std::unique_ptr<Rc> rc;
     Connection* connection = nullptr;
     int opened = 0, failed = 0, ended = 0, broken = 0, room = 0, stranded = 0;
-    std::vector<std::pair<packet::PacketKind, std::string>> told;  ///< packets that arrived on the base path
+    /// Kind and payload of the packets that arrived on the base path.
+    std::vector<std::pair<packet::PacketKind, std::string>> told;
     std::vector<std::string> frames;
     std::function<void(Connection&)> on_frame, on_room;
     std::vector<std::byte> memory;

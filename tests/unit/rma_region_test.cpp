@@ -21,7 +21,7 @@ TEST(Region, IsAccessibleOnlyWithinItsBytes) {
     EXPECT_EQ(region->at(100, 0), memory.data() + 100);
     EXPECT_EQ(region->at(99, 2), nullptr);
     EXPECT_EQ(region->at(101, 0), nullptr);
-    // Sums that wrap around do not bypass the check.
+    // Offsets so large that the end wraps around are refused too.
     EXPECT_EQ(region->at(~uint64_t{0}, 2), nullptr);
     EXPECT_EQ(region->at(1, ~uint64_t{0}), nullptr);
     withdraw(key);
@@ -78,7 +78,7 @@ TEST(Region, GetsItsFinalSecretWhenOpened) {
     EXPECT_EQ(find_region(key.id, first.secret), nullptr);
     EXPECT_NE(find_region(key.id, key.secret), nullptr);
     withdraw(key);
-    // The creation fails: the region is withdrawn before it gets its secret.
+    // When the creation of a window fails, its region is withdrawn before it gets its secret.
     const RegionKey failed = expose(memory.data(), memory.size());
     await_secret(failed);
     withdraw(failed);

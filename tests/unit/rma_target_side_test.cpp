@@ -24,7 +24,7 @@ class Owner : public testing::Test {
         clear_failure();
     }
 
-    /// Delivers an access packet with any contents; the header's length is the actual one.
+    /// Delivers an access packet with any contents. Only the length in its packet header is always right.
     AccessOperation ask(AccessOperation operation, AccessPacket says, const std::vector<BlockRun>& runs,
                         const std::vector<uint64_t>& data) {
         payload.resize(sizeof says + runs.size() * sizeof(BlockRun) + data.size() * sizeof(uint64_t));
@@ -102,7 +102,7 @@ TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
     EXPECT_EQ(ask(AccessOperation::compare_swap, says(1, 8), {{0, 8}}, {7}), AccessOperation::refused)
         << "nothing to compare with";
     EXPECT_EQ(ask(AccessOperation::get, says(1, 8), {{0, 8}}, {7}), AccessOperation::refused) << "a get with data";
-    // More than any honest packet requests: the requester could make the reply arbitrarily large.
+    // Refuse a get that is longer than any correct packet requests: otherwise the requester could make the reply arbitrarily large.
     const std::vector<BlockRun> all(128, BlockRun{0, 512});
     EXPECT_EQ(ask(AccessOperation::get, says(128, 128 * 512), all, {}), AccessOperation::refused);
     for (uint32_t cut = 0; cut < 48; ++cut) {

@@ -1,5 +1,5 @@
-// The update lock in every order of steps. Single updates by one instruction never overlap with bulk updates under the guard, whichever
-// process dies at any step, and no process waits forever. Then the real lock, with processes that died.
+// A model of the update lock in every order of steps, then the real lock with processes that died. Single updates by one instruction never
+// overlap with bulk updates under the guard, whichever process dies at any step, and no process waits forever.
 #include "rma/update_lock.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ constexpr uint64_t kFirstPid = 100;
 /// The words that the processes share.
 enum Place : uint64_t { kHolder, kMode, kMarks, kPlaces = kMarks + kProcesses };
 
-/// A plain store that is not visible to other processes yet.
+/// A plain store that is still in its core's store buffer, invisible to other processes.
 struct Waiting {
     uint64_t place, value;
 };
@@ -42,7 +42,8 @@ struct World {
     Operation operations[kProcesses];
     enum Doing : uint8_t { nothing, one, all, begin, dead } doing[kProcesses] = {};
     int left[kProcesses] = {2, 1, 1};
-    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};  ///< whether the process is accessing the memory
+    /// Whether the process is accessing the memory: by an instruction; under the guard.
+    bool by_processor[kProcesses] = {}, alone[kProcesses] = {};
     std::string trace;
 
     std::string key() const {
@@ -61,7 +62,7 @@ struct World {
         const Waiting store = stores[p].front();
         stores[p].erase(stores[p].begin());
         memory[store.place] = store.value;
-        // A process that sees the guard free also sees all stores made under the guard.
+        // The guard's release becomes visible only after all stores made under the guard, because the store buffer keeps their order.
         if (store.place == kHolder) alone[p] = false;
     }
     void show_all(int p) {
@@ -97,8 +98,8 @@ struct ModeOf : Shared1 {
     void store(UpdateLockMode to, std::memory_order order) { Shared1::store(static_cast<uint64_t>(to), order); }
 };
 
-/// Shared words for a waiting process: a load that would not end the wait is no step, because it changes nothing. Words of dead processes
-/// can be taken over.
+/// Shared words of a process that waits for the guard. A load that would not end the wait is no step, because it changes nothing. A dead
+/// holder's guard may be taken.
 struct PatientHolder : Shared1 {
     uint64_t load(std::memory_order = {}) { return 0; }
     bool compare_exchange_strong(uint64_t&, uint64_t to, std::memory_order) {
@@ -126,7 +127,7 @@ class Updates : public test::Exploration<World> {
   private:
     static Shared1 mark(World& w, int p, int whose) { return {w, p, kMarks + static_cast<uint64_t>(whose)}; }
 
-    /// An access to the memory takes a step, so that other processes may run meanwhile.
+    /// An access to the memory takes one step, so that other processes may run during it.
     static void stay(bool& there) {
         there = true;
         test::running->access([] { return uint64_t{0}; });
@@ -141,7 +142,7 @@ class Updates : public test::Exploration<World> {
         w.by_processor[p] = false;
     }
 
-    /// The barrier takes effect for the caller at the call, and for every other process at some later moment.
+    /// The barrier takes effect at once for its caller, and at some later moment for every other process.
     static void barrier_everywhere(World& w, int caller) {
         const auto pass = [&](int p) {
             test::running->access([&] {
@@ -213,7 +214,7 @@ class Updates : public test::Exploration<World> {
         return what == World::all ? be_alone(w, p) : begin_quick(w, p);
     }
 
-    /// Runs one step of the operation; returns whether it made a step or ended.
+    /// Runs one step of the operation `what`. Returns whether the step was possible or the operation ended.
     bool step(World next, int p, World::Doing what) {
         static constexpr char kNames[] = " +*q";
         if (next.doing[p] == World::nothing) --next.left[p];

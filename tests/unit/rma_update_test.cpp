@@ -1,5 +1,5 @@
-// RMA updates: every operation on every element type that windows support, against the reductions. Each element changes in one step,
-// however many threads update it, singly or in a row.
+// RMA updates: every operation on every element type that windows support, compared with the reductions. Each element changes atomically,
+// however many threads update single elements or sequences of them.
 #include "rma/update.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kCount = 37;
 
-/// The state that processes share, here used by threads: each has its own mark.
+/// An update lock's shared state. Threads play the processes: each has a separate mark.
 struct Shared {
     Guard guard{};
     UpdateMark marks[4] = {};
@@ -58,7 +58,7 @@ void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& 
     ASSERT_EQ(datatype::apply_to(op, operand.data(), start.data(), expected.data(), kCount, type), MPI_SUCCESS);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
     EXPECT_EQ(shared.guard.holder.load(), 0u);
-    // Again without fetching old values; word by word without an update lock; and a single element.
+    // The same update without fetching old values, then without an update lock (word by word), then of single elements.
     std::memcpy(memory, start.data(), bytes);
     update({&type, &op}, memory, operand.data(), nullptr, kCount, &exclusion);
     EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0);
@@ -91,7 +91,7 @@ TEST(Update, AgreesWithTheReduction) {
 
 TEST(Update, ConcurrentUpdatesOfManyThreadsLoseNothing) {
     constexpr int kThreads = 4, kTimes = 3000;
-    register_for_barriers();  // lets single elements sometimes be changed in the quick mode
+    register_for_barriers();  // allows the update lock to switch to its quick mode for single elements
     alignas(64) double sums[kCount] = {};
     alignas(64) long double guarded[kCount] = {};
     uint64_t tickets[kThreads * kTimes] = {};
@@ -118,7 +118,7 @@ TEST(Update, ConcurrentUpdatesOfManyThreadsLoseNothing) {
                        kCount, &exclusion);
                 update(next, reinterpret_cast<std::byte*>(&ticket), reinterpret_cast<const std::byte*>(&one),
                        reinterpret_cast<std::byte*>(&tickets[t * kTimes + i]), 1, &exclusion);
-                // Words in a row, and each of them singly.
+                // Update all words by one call, then each word by a call.
                 update(next, reinterpret_cast<std::byte*>(words), reinterpret_cast<std::byte*>(word_ones), nullptr, kCount,
                        &exclusion);
                 for (uint64_t& word : words)

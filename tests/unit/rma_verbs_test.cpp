@@ -33,7 +33,7 @@ class RmaVerbs : public testing::Test {
     }
 };
 
-/// Rank 1's accesses to rank 0's memory.
+/// Performs rank 1's accesses to rank 0's memory, and checks them against a local copy.
 class Asker {
   public:
     explicit Asker(Node& node) : mirror_(kBytes), random_(11) {

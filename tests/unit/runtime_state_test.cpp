@@ -25,10 +25,10 @@ using Image = std::vector<std::byte>;
 Image take() { return {runtime_state().begin(), runtime_state().end()}; }
 void put(const Image& image) { std::ranges::copy(image, runtime_state().begin()); }
 
-/// The state before any code ran.
+/// The library's state before any of its functions ran.
 const Image pristine = take();
 
-/// Starts a process in this memory.
+/// Starts a simulated process: resets the library's state and initializes MPI.
 void begin() {
     put(pristine);
     ASSERT_EQ(runtime::phase, runtime::LibraryPhase::before);

@@ -26,7 +26,7 @@ struct Weather {
 
 class Network;
 
-/// Treatment of one datagram, when a test decides it.
+/// The network's treatment of one datagram, if the test decides it.
 enum class Fate { arrives, lost, doubled, late };
 
 /// A process: the environment of its sessions, and one session with the other end.
@@ -47,7 +47,8 @@ class End final : public SessionEnvironment {
     std::unique_ptr<Session> session;
     std::function<void(Session&, const packet::Header&, const std::byte*)> on_packet;
     int given_up = 0;
-    bool listening = true;  ///< whether the process polls; if not, datagrams stay in the socket, whose buffer has this size:
+    /// Whether the process polls; if not, datagrams wait in its socket, whose buffer has socket_bytes bytes.
+    bool listening = true;
     size_t socket_bytes = 200'000;
     uint64_t timer = UINT64_MAX;
     uint64_t datagrams = 0, bytes = 0;
@@ -167,7 +168,7 @@ class Network {
         uint64_t at, order;
         int to, rail;
         std::vector<std::byte> bytes;
-        std::function<void()> pipe = nullptr;  ///< event of a connection, in place of a datagram
+        std::function<void()> pipe = nullptr;  ///< event of a PipePair, in place of a datagram's arrival
         bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
     };
 
@@ -175,7 +176,7 @@ class Network {
     Weather weather;
     uint64_t now = kSecond;
     std::unique_ptr<End> ends[2];
-    std::vector<std::unique_ptr<End>> graves;  ///< processes that were replaced
+    std::vector<std::unique_ptr<End>> graves;  ///< ends of the processes that were replaced
     uint32_t mtu[kMaxAddresses] = {1500, 1500, 1500, 1500};
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< per rail: longer datagrams vanish without an error
     bool rail_dead[kMaxAddresses] = {};
@@ -303,7 +304,7 @@ class Pipe final : public Carrier {
     bool alive = true;
     bool device = false;
     bool stalled = false;  ///< whether the pipe accepts everything and delivers nothing
-    bool hold = false;     ///< whether to deliver nothing while the peer's process computes; its host has the bytes
+    bool hold = false;     ///< whether to keep frames in the peer host's buffer while the peer's process computes
     std::vector<std::vector<std::byte>> held;
     size_t room = 200'000, under_way = 0, longest = 0;
     uint64_t frames = 0;

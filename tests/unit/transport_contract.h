@@ -1,6 +1,6 @@
-// The contract of every transport (transport/transport.h), as tests between two ends, which are one for the loopback transport. A new
-// transport adds a World and instantiates these tests in a test file that includes this header (transport_contract_test.cpp,
-// plugins_verbs_contract_test.cpp).
+// Tests of the contract of transports (transport/transport.h) between two ends, which for the loopback transport are one. For a new
+// transport, add a World and instantiate these tests in a test file that includes this header (as transport_contract_test.cpp and
+// plugins_verbs_contract_test.cpp do).
 #pragma once
 
 #include <arpa/inet.h>
@@ -176,7 +176,7 @@ class NetworkWorld : public World {
     network::Network* ends_[2] = {};  ///< the two ends' transports; they live until the process ends
 };
 
-/// Opens the connection between two paths as link does, for `remote_block` back to `here`, without waiting.
+/// Opens the connection between two paths as link does, without waiting. `there` is the path back to `here`.
 inline void open_connection(Path& here, Path& there) {
     Connector &caller = *here.by.connector(), &called = *there.by.connector();
     ASSERT_TRUE(caller.has_place() && called.has_place());
@@ -214,12 +214,12 @@ class Contract : public ::testing::TestWithParam<Setup> {
             EXPECT_EQ(caller.rank, world->source().rank);
             return back_path();
         };
-        // The other duties of link for connections.
+        // Do the work that link does for connections: send their control packets, and pass received ones to the path.
         for (Recorder* each : {&world->at_sender(), &world->at_receiver()}) {
             Path*& of = each == &world->at_sender() ? path : back;
             each->on_send = [&of](packet::PacketKind kind, const void* payload, uint32_t bytes) {
                 PacketSlot slot;
-                if (!of->reserve(bytes, slot)) return;  // link would queue it; in these tests there is room
+                if (!of->reserve(bytes, slot)) return;  // link would queue the packet; in these tests the path always has room
                 slot.header->kind = kind;
                 slot.header->operation = 0;
                 std::memcpy(slot.payload, payload, bytes);
@@ -268,7 +268,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
         EXPECT_LT(sent, 1'000'000u) << "a path has an end";
         return sent;
     }
-    /// Releases the place of a connection that broke or that the other side ended.
+    /// Releases the slot of a connection that broke or that the peer closed.
     void follow_news() {
         for (Path* each : {path, back})
             if (each && !std::exchange((each == path ? world->at_sender() : world->at_receiver()).news, {}).empty())
@@ -281,10 +281,10 @@ class Contract : public ::testing::TestWithParam<Setup> {
 
     std::unique_ptr<World> world;
     Path *path = nullptr, *back = nullptr;
-    int token = 0, back_token = 0;  ///< tokens whose addresses are the paths' user pointers
+    int token = 0, back_token = 0;  ///< their addresses are the user pointers of `path` and `back`
 };
 
-/// Tests that hold only without an open connection: for worlds that do not start with one.
+/// Tests that are valid only while no connection is open; for worlds that do not begin with an open one.
 class UnconnectedContract : public Contract {};
 
 TEST_P(Contract, DescribesItself) {
@@ -532,7 +532,7 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
     }
     EXPECT_NE(asker.update(*path, region, 12, AtomicOperation::add, 1, 0, &before, done), MPI_SUCCESS);
 
-    // Past the end of the region, and after its withdrawal, nothing is touched.
+    // An access past the end of the region, or after its withdrawal, touches no memory.
     ASSERT_EQ(asker.put(*path, region, 504, two, sizeof two, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(memory[63], 7u);
@@ -590,7 +590,7 @@ TEST_P(Contract, MulticastGroupsWorkOrAreReportedUnsupported) {
         EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
         return;
     }
-    // In the same job and on the same group number, so that a shared address is possible.
+    // Join two groups with the same `place`, so that the transport may map both to one network address.
     ASSERT_EQ(world->sender().join({5, 77}, one, first), MPI_SUCCESS);
     ASSERT_EQ(world->receiver().join({5, 77}, two, second), MPI_SUCCESS);
     ASSERT_EQ(world->receiver().join({5, 78}, other, stranger), MPI_SUCCESS);

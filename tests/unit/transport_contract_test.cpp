@@ -1,4 +1,4 @@
-// The contract of transports (transport_contract.h), for every transport that needs no device.
+// Runs the tests of the transports' contract (transport_contract.h) for every transport that needs no device.
 #include "transport_contract.h"
 
 #include "transport/loopback/loopback.h"

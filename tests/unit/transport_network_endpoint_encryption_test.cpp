@@ -98,7 +98,7 @@ TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
         ASSERT_TRUE(a.send(to_b, i, "packet " + std::to_string(i)));
         ASSERT_TRUE(poll_until({&a, &b}, [&] {
             for (Wire& wire : middle.take()) {
-                // Skip answers of b: they go to the sender of the last valid datagram, the attacker.
+                // Skip the replies of b: b sends them to the sender of the last valid datagram, which is the attacker.
                 if (sender_of(wire.data()).rank != 0) continue;
                 for (int n = 0; n < 20; ++n) {
                     Wire other = wire;
@@ -114,7 +114,7 @@ TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
     }
     for (size_t i = 0; i < kPackets; ++i) EXPECT_EQ(b.got[i].second, "packet " + std::to_string(i));
     const auto counters = [&] { return b.endpoint->counters(); };
-    // A datagram of an unknown job is not a stranger's: the job may become known later.
+    // If a change made the job's id unknown, the datagram counts as unknown, not as rejected, because the job may become known later.
     EXPECT_TRUE(
         poll_until({&b}, [&] { return counters().rejected + counters().unknown == changed && counters().stale == 2 * passed; }))
         << counters().rejected << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
@@ -123,7 +123,7 @@ TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
     EXPECT_EQ(b.endpoint->counters().duplicates, 0u);
 }
 
-// The relay of a datagram does not become the address for answers once the peer's address is known.
+// An attacker that relays a datagram does not become the address for replies once the peer's address is known.
 TEST(SealedEndpoint, AReplayDoesNotRedirectASession) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());
@@ -140,7 +140,7 @@ TEST(SealedEndpoint, AReplayDoesNotRedirectASession) {
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.got.size() == 2; })) << "not by way of the middle, which passes nothing on";
 }
 
-// A job that is forgotten and met again has another key, and accepts no datagram from before.
+// When this process meets a job again after it has forgotten it, the key is new, and earlier datagrams are refused.
 TEST(SealedEndpoint, AJobMetAgainHasANewSealKey) {
     Process a(0, true), b(1, true);
     Middle middle(b.endpoint->port());

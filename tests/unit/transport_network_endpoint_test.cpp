@@ -39,7 +39,8 @@ bool is_heard_at(const char* address, uint16_t port) {
     to.sin_addr.s_addr = inet_addr(address);
     EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     EXPECT_EQ(send(fd, "x", 1, 0), 1);
-    const bool heard = send(fd, "x", 1, 0) == 1;  // now the kernel reports the fate of the first
+    // The second send fails if the kernel has learned that nothing receives the first.
+    const bool heard = send(fd, "x", 1, 0) == 1;
     close(fd);
     return heard;
 }
@@ -77,7 +78,7 @@ TEST(Endpoint, PacketsThatFailForLackOfMemoryAreDeliveredAgain) {
     ASSERT_TRUE(poll_until({&a}, poll_b));
     for (uint64_t i = 0; i < kPackets; ++i) ASSERT_EQ(b.got[i].first, i);
     EXPECT_EQ(tries, static_cast<int>(kPackets / 5));
-    // Nothing was lost; but a process that loses its core for long may see the answers late.
+    // No datagram was lost. But if this process loses its core for long, it receives acknowledgements late and retransmits.
     if (a.endpoint->counters().timeouts == 0) { EXPECT_EQ(a.endpoint->counters().repeated, 0u); }
 }
 
@@ -131,7 +132,8 @@ size_t open_descriptors() {
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// More busy peers than lanes: lanes move between peers while replies are in transit, also with long packets and many at a time.
+// More peers are busy than there are lanes (sockets connected to one peer). Lanes move between peers while replies are in transit, also
+// with long packets and many at a time.
 TEST(Endpoint, TheBusiestPeersHaveLanesAndNoPacketIsLostWhenLanesMove) {
     constexpr uint32_t kPeers = 7;
     Process hub(0);
@@ -197,7 +199,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
     ASSERT_TRUE(a.send(to_b, 1, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
 
-    // A third process that believes rank 1 to have another key, one that takes b for rank 2, and random bytes.
+    // Send from a third process with a wrong key for rank 1, from one that takes b for rank 2, and send random bytes.
     Process c(2);
     Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, &c);
     Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), &c);
@@ -298,7 +300,8 @@ TEST(Endpoint, SleepersAreWoken) {
     EXPECT_LT(a.endpoint->next_deadline(), now_ns() + kSecond) << "the retransmission timer runs";
 }
 
-// An event that a poll leaves would wake the sleeper again at once. Three peers have lanes, one has none.
+// One poll must receive everything, because an event that it leaves would wake the sleeping process again at once. Three peers have lanes,
+// one has none.
 TEST(Endpoint, OnePollAfterAWakeReceivesAllDatagrams) {
     constexpr size_t kPeers = 4, kWithLanes = 3;
     Process hub(0);

@@ -21,7 +21,7 @@ using verbs::Fabric;
 using verbs::FabricPort;
 using verbs::Passage;
 
-/// Two processes on separate hosts, each with the fabric's devices on its host.
+/// Two processes on separate hosts; each opens the fabric's devices of its host.
 class EndpointVerbs : public testing::Test {
   protected:
     void open(Process& process, int host) {
@@ -110,7 +110,7 @@ TEST_F(EndpointVerbs, UdpIsUsedIfOneSideHasNoPorts) {
     fabric.add_device(0, "a0");
     open(a, 0);
     to_b = &a.meet(1, b.endpoint->port());
-    // The peer's ports, from its first datagram, are remembered: ports of ours may appear later.
+    // b's datagram names b's ports. a remembers them, because ports of a may appear later.
     expected_b = 1;
     ASSERT_TRUE(a.send(*to_b, 0, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
@@ -141,7 +141,7 @@ TEST_F(EndpointVerbs, SocketsArePolledSeldomWhilePortsReceiveEverything) {
     EXPECT_EQ(b.got.size(), expected_b + 1);
     b.poll(then + 100 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 2);
-    // After a datagram by a socket, every poll includes the sockets.
+    // After a datagram arrived by a socket, every poll includes the sockets.
     c.send(from_c, 0, "another");
     b.poll(then + 101 * kMicrosecond);
     EXPECT_EQ(b.got.size(), expected_b + 3);
@@ -224,7 +224,7 @@ TEST_F(EndpointVerbs, PortsThatCanNotReachEachOtherAreNeverUsed) {
     fabric.port(0).cut = true;
     ASSERT_TRUE(send_on(300));
     EXPECT_EQ(a.endpoint->verbs_place(*to_b), -1);
-    // Only probes, and ever fewer of them: if the path had been trusted with one message, more would follow.
+    // The port sends only probes, ever fewer of them; a path in use would send more.
     EXPECT_LT(fabric.port(0).sent, 20u);
 }
 
@@ -304,7 +304,7 @@ TEST_F(EndpointVerbs, FalsePortAddressesAreCountedAndHarmless) {
     tell(std::string(32, '\xff'));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.endpoint->idle(to_a); }));
     EXPECT_EQ(a.endpoint->counters().rejected, 7u);
-    // An address that could be true, of a port that no peer has: it is probed and not used.
+    // A port's address may be plausible although no peer has such a port: it is probed, but not used.
     verbs::VerbsAddress nobody;
     nobody.gid[15] = 9;
     nobody.queue = 77;

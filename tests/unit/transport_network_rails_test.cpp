@@ -64,7 +64,7 @@ void await_rails() {
     _exit(8);
 }
 
-/// Opens the endpoint of `rank`, and a session with the other, whose port is exchanged over the two descriptors.
+/// Opens the endpoint of `rank` and a session with the other process. The two processes exchange their ports over the descriptors.
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     const EndpointUpcalls upcalls{
         [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
@@ -91,7 +91,7 @@ void set_up_host(int host) {
             _exit(5);
 }
 
-/// Sends all packets, calling `event` before packet n; then waits until they are acknowledged.
+/// Sends all packets, calling `event(n)` before packet n, then waits until they are acknowledged.
 template <class Event>
 void send_all(Session& session, Event event) {
     for (uint64_t n = 0; n < kPackets && seen.given_up == 0; ++n) {
@@ -127,7 +127,7 @@ void receive_until_killed(int to_other, int from_other) {
     }
 }
 
-/// Runs the sender in a separate process. Returns 0 on success.
+/// Runs the sender in this process and the receiver in a child, each in its own network namespace. Returns 0 on success.
 int with_another_host(const std::function<void(const std::string& there, uint64_t n)>& event, uint64_t least_of_a_rail) {
     if (!enter_namespaces()) return 77;
     int there[2], back[2];
@@ -166,14 +166,14 @@ int pull_cables(bool by_our_side) {
     const auto pull = [by_our_side](const std::string& there, uint64_t n) {
         const std::string side = by_our_side ? "" : there;
         if (n == kPackets / 4) run(side + "ip link set rail1 down");
-        // Rail 1 returns with its address, and then the other one fails.
+        // Rail 1 comes up with its address again, and later rail 2 fails.
         if (n == kPackets / 2) run(side + "ip link set rail1 up");
         if (n == kPackets * 3 / 4) run(side + "ip link set rail2 down");
     };
     return with_another_host(pull, kPackets * 900 / 10);
 }
 
-// More address changes than an address list has entries.
+// Changes the peer's addresses more often than an address list has entries.
 int change_addresses(bool) {
     const auto change = [](const std::string& there, uint64_t n) {
         constexpr uint64_t kEvery = kPackets / 10;
@@ -183,7 +183,7 @@ int change_addresses(bool) {
             const std::string rail = net == "10.91.1." ? "/24 dev rail1" : "/24 dev rail2";
             run(there + "ip addr add " + net + std::to_string(now) + rail);
             run(there + "ip addr del " + net + std::to_string(before) + rail);
-            // The kernel removes a network's other addresses together with its first.
+            // Add the new address again: the kernel removes it together with the network's first address.
             run(there + "ip addr add " + net + std::to_string(now) + rail);
         }
     };

@@ -43,7 +43,7 @@ TEST_F(RcTest, BothAskAtOnce) {
     const std::string open_a = a.describe(packet::PacketKind::open), open_b = b.describe(packet::PacketKind::open);
     ASSERT_EQ(a.use(packet::PacketKind::open, open_b), MPI_SUCCESS);
     a.port.run();
-    EXPECT_EQ(fabric.frames, 0u);  // b may compute for long before it connects
+    EXPECT_EQ(fabric.frames, 0u);  // a sends nothing until b has connected, because b may compute for long before that
     EXPECT_EQ(a.broken + a.failed, 0);
     ASSERT_EQ(b.use(packet::PacketKind::open, open_a), MPI_SUCCESS);
     run();
@@ -56,7 +56,7 @@ TEST_F(RcTest, BothAskAtOnce) {
 TEST_F(RcTest, AnAcceptOfAnEarlierOfferIsIgnored) {
     ASSERT_EQ(b.use(packet::PacketKind::open, a.describe(packet::PacketKind::open)), MPI_SUCCESS);
     const std::string late = b.describe(packet::PacketKind::accept);
-    a.rc->drop(*a.connection);  // a has timed out and has notified b
+    a.rc->drop(*a.connection);  // as if a had timed out and notified b
     b.rc->drop(*b.connection);
     a.connect();
     b.connect();
@@ -123,7 +123,7 @@ TEST_F(RcTest, TheClosingFrameArrivesLast) {
     EXPECT_EQ(b.frames.size(), fabric.depth);
     EXPECT_EQ(before_end, 0);
     EXPECT_EQ(b.ended, 1);
-    // Answered, and dropped at once, as link does.
+    // b answers the closing frame and drops the connection at once, as link does.
     b.rc->finish(*b.connection);
     b.rc->drop(*b.connection);
     run();
@@ -199,7 +199,7 @@ TEST_F(RcTest, AReportAboutAnotherQueueBreaksNothing) {
     a.rc->lose_remote_queue(*a.connection, {theirs, mine});
     EXPECT_EQ(a.broken, 1);
     run();
-    EXPECT_EQ(b.broken, 0);  // the end that sent the report knows, and is not notified
+    EXPECT_EQ(b.broken, 0);  // b sent the report, so it is not notified
 }
 
 TEST_F(RcTest, MalformedFramesBreakTheConnection) {
@@ -286,7 +286,7 @@ TEST_F(RcTest, AStreamSurvivesItsConnection) {
     run();
     EXPECT_EQ(a.stranded, 1);
     EXPECT_TRUE(stream.has_work());
-    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // all bytes, since frames in the queue may be lost
+    EXPECT_EQ(stream.waiting_bytes(), stream.source().bytes);  // all bytes, because the frames in the queue may be lost
     EXPECT_EQ(stream.connection, nullptr);
     a.rc->drop(*a.connection), b.rc->drop(*b.connection);
     a.connect(), b.connect();
@@ -305,7 +305,7 @@ TEST_F(RcTest, ClosedDuringAStream) {
     a.rc->finish(*a.connection);
     EXPECT_EQ(a.stranded, 1);
     const uint64_t left = stream.waiting_bytes();
-    EXPECT_LT(left, stream.source().bytes);  // the rest is sent before the closing frame
+    EXPECT_LT(left, stream.source().bytes);  // a part was sent before the closing frame
     run();
     EXPECT_EQ(b.ended, 1);
     EXPECT_EQ(b.coverage.bytes(), stream.source().bytes - left);
@@ -412,7 +412,7 @@ TEST_F(RcMemoryTest, TheClosingFrameWaitsForReads) {
     std::vector<char> theirs(20 << 20, 't'), mine(20 << 20);
     RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());
     ASSERT_EQ(a.rc->read(from_a(), region, 0, mine.data(), mine.size(), done), MPI_SUCCESS);
-    // The other side closes; link answers and drops the connection at once.
+    // b closes the connection. a's link answers and drops the connection at once, while a's read is in progress.
     b.rc->finish(*b.connection);
     b.port.run();
     a.poll();

@@ -10,7 +10,7 @@
 namespace starling::network {
 namespace {
 
-/// Sets the variables for one kind of test.
+/// Sets STARLING_MAX_DIRECT and STARLING_WAIT to the given values.
 void set(const char* most, const char* wait) {
     setenv("STARLING_MAX_DIRECT", most, 1);
     setenv("STARLING_WAIT", wait, 1);
@@ -43,7 +43,7 @@ TEST_P(RcRingTest, ShortFramesAreWritten) {
     EXPECT_EQ(by_ring(), 1u);
     a.port.run();
     const bool noted = !b.port.events.empty();
-    EXPECT_EQ(noted, std::string(GetParam()) == "adaptive");  // a receiver that may sleep is woken
+    EXPECT_EQ(noted, std::string(GetParam()) == "adaptive");  // a receiver that may sleep is woken by an event
     b.port.events.clear();
     EXPECT_TRUE(b.rc->poll_rings());
     EXPECT_EQ(b.frames, std::vector<std::string>{"one"});
@@ -60,7 +60,7 @@ TEST_P(RcRingTest, FramesOfAllLengthsWrapAroundTheRing) {
     }
     EXPECT_EQ(b.frames, sent);
     EXPECT_GT(by_ring(), 700u);
-    EXPECT_LT(by_ring(), 1000u);  // frames longer than a slot use the queue
+    EXPECT_LT(by_ring(), 1000u);  // some frames were longer than a ring's slot, and used the queue pair
     EXPECT_EQ(a.broken + b.broken, 0);
 }
 
@@ -81,7 +81,7 @@ TEST_P(RcRingTest, AFullRingFallsBackToTheQueueInOrder) {
     EXPECT_EQ(b.frames.size(), 110u);
 }
 
-// Including the headers of a packet and of its session.
+// A kilobyte fits into a slot of the ring, with the headers of its packet and of its session.
 TEST_P(RcRingTest, AMessageOfAKilobyteFits) {
     ASSERT_EQ(a.send(text(1, 1024 + sizeof(packet::Header) + sizeof(DatagramHeader))), SendResult::done);
     EXPECT_EQ(by_ring(), 1u);
@@ -119,11 +119,11 @@ TEST_P(RcRingTest, CreditsArePiggybackedInBothDirections) {
     }
     EXPECT_EQ(a.frames, sent);
     EXPECT_EQ(b.frames, sent);
-    EXPECT_EQ(fabric.frames, frames);  // the queue has carried no frames
+    EXPECT_EQ(fabric.frames, frames);  // the queue pair has carried no frames
     EXPECT_EQ(by_ring(), 500u);
 }
 
-// Data too long to be inlined is read by the device from the mirror, also by a lingering queue.
+// The device reads data that is too long for inline sends from the ring's mirror, also when a queue pair lingers after its close.
 TEST_P(RcRingTest, TheMirrorStaysUntilTheDeviceHasSentFromIt) {
     b.rc->finish(*b.connection);
     run();
@@ -166,7 +166,7 @@ TEST_P(RcRingTest, ABrokenQueueReleasesItsRings) {
     run();
     EXPECT_EQ(a.broken, 1);
     EXPECT_EQ(b.broken, 1);
-    EXPECT_LE(b.frames.size(), 7u);  // the session retransmits the others on another path, by their numbers
+    EXPECT_LE(b.frames.size(), 7u);  // the session retransmits the other frames, by their numbers, on another path
     for (size_t i = 0; i < b.frames.size(); ++i) EXPECT_EQ(b.frames[i], text(static_cast<int>(i)));
     EXPECT_EQ(a.send("late"), SendResult::closed);
     EXPECT_EQ(a.rc->rings() + b.rc->rings(), 0u);
@@ -303,7 +303,7 @@ TEST_F(RcRingPlaces, ABusierPeerReplacesAnIdleRing) {
     EXPECT_EQ(send(0, 100), 100u);
     EXPECT_EQ(send(1, 10), 10u);
     EXPECT_EQ(send(2, 10), 0u);
-    EXPECT_GT(send(2, 1000), 600u);  // peer 1 has lost its ring
+    EXPECT_GT(send(2, 1000), 600u);  // peer 2's traffic has earned it the ring of peer 1
     EXPECT_EQ(hub_->rc->rings(), 2u);
     EXPECT_LE(hub_->port.registered, held + RcRing::kBytes);
     EXPECT_EQ(send(1, 4), 0u);
@@ -325,19 +325,19 @@ TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     EXPECT_EQ(send(2, 10), 10u);  // all frames use the ring, from the first on
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_EQ(send(1, 10), 0u);  // peer 1 carried least and lost its ring
-    // No other peer earns the ring while the plan assigns it.
+    // Peers without expected traffic get no ring while the plan assigns it to peer 2.
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_GT(send(1, 3000), 1000u);
     EXPECT_EQ(send(0, 10), 0u);
     EXPECT_EQ(send(2, 10), 10u);
-    // More expected traffic takes precedence over less.
+    // Among peers with expected traffic, the one with more gets the ring.
     set_expected_traffic(1, 40);
     set_expected_traffic(0, 30);
     EXPECT_EQ(send(0, 10), 0u);
     set_expected_traffic(0, 60);
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_EQ(send(1, 10), 0u);
-    // The next plan.
+    // The next plan expects traffic with peer 1 alone.
     set_expected_traffic(2, 0), set_expected_traffic(0, 0);
     set_expected_traffic(1, 70);
     EXPECT_EQ(send(1, 10), 10u);

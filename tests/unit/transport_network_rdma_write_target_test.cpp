@@ -13,7 +13,7 @@ using transport::WriteNotice;
 struct Expected : transport::RdmaTarget {
     int written = 0, over = 0;
     std::vector<char> memory;
-    std::vector<char> as_told;  ///< contents of the memory at the time of the notice
+    std::vector<char> as_told;  ///< contents of `memory` when the target was reported written or cancelled
 
     explicit Expected(uint64_t bytes) : memory(bytes, '.') {
         then = [](transport::RdmaTarget& self, bool is) {
@@ -124,7 +124,7 @@ TEST_P(RdmaTargetTest, NoWriteAfterClosing) {
     b.rc->drop(*b.connection);
     b.connect();
     run();
-    EXPECT_EQ(a.ended, 1);  // the closing frame has arrived, although a target was posted
+    EXPECT_EQ(a.ended, 1);  // the closing frame was received, although b had posted a target
     EXPECT_EQ(there.over, 1);
 }
 
@@ -170,7 +170,7 @@ TEST_P(RdmaTargetTest, FailedRegistrationsLeaveTheConnectionOpen) {
 
 enum class Fault { a_breaks, b_breaks, b_calls_off, a_drops, b_drops, a_port, b_port, faults };
 
-/// A write in small steps, with a fault at one of them; `steps` is the number of steps.
+/// Executes a write in small steps, with a fault before step `at`; `steps` counts the steps.
 class Story : public RcPair {
   public:
     Story(uint64_t bytes, WriteNotice told) : text(text_of(bytes)), there(bytes), told_(told) {}
@@ -207,7 +207,7 @@ class Story : public RcPair {
                 called_off = there.place != nullptr;
                 there.as_told = called_off ? there.memory : there.as_told;
                 return b.rc->cancel_rdma_target(there, true);
-            // As link does when the other process is reported dead, perhaps wrongly.
+            // Close and reopen the connection, as link does when the other process is reported dead, perhaps wrongly.
             case Fault::a_drops:
                 a.rc->finish(*a.connection);
                 a.rc->drop(*a.connection);

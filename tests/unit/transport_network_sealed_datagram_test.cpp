@@ -208,7 +208,7 @@ TEST(Seal, OnlyThePairHasTheKey) {
     EXPECT_EQ(open(other_rank, wire), Opened::unauthenticated);
     EXPECT_EQ(open(other_job, wire), Opened::unauthenticated);
     EXPECT_EQ(open(other_sender, wire), Opened::unauthenticated);
-    // The jobs have the same names, but one of them has another secret.
+    // Try keys of jobs that have the right ids, where one of the two has another secret.
     for (const bool own : {false, true}) {
         const job::NetworkSecret theirs = secret(70), mine = secret(71), wrong = secret(200);
         const SealKey pair = pair_key(cipher(), kThere, own ? wrong : mine, kHere, own ? theirs : wrong);
@@ -219,11 +219,11 @@ TEST(Seal, OnlyThePairHasTheKey) {
     EXPECT_NE(pair_of(kHere, kThere), pair_of(kHere, {71, 6}));
 }
 
-// A nonce is used once per key: locks have salts, and numbers within a lock increase.
+// No nonce is used twice with a key: each DatagramLock has a random salt, and its datagrams have increasing numbers.
 TEST(Seal, NoNonceIsUsedTwiceWithAKey) {
     std::set<std::pair<uint64_t, uint64_t>> used;
     for (int meeting = 0; meeting < 50; ++meeting) {
-        DatagramLock here = lock(kHere, kThere);  // the lock of a job that was forgotten, and met again
+        DatagramLock here = lock(kHere, kThere);  // the lock for a job that was forgotten and met again
         for (int i = 0; i < 20; ++i) {
             const Wire wire = sealed(here, kHere, kThere, "the same text, sent again");
             SealTrailer trailer;
@@ -248,7 +248,7 @@ TEST(Seal, ARestartedPeerIsAcceptedAndItsOldDatagramsAreNot) {
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "more", 2000), &is_new), Opened::yes);
     EXPECT_FALSE(is_new);
     Wire garbage = anew;
-    garbage[garbage.size() - sizeof(SealTrailer)] ^= std::byte{1};  // a salt that no process uses
+    garbage[garbage.size() - sizeof(SealTrailer)] ^= std::byte{1};  // changes the salt to one that no process uses
     EXPECT_EQ(open(there, garbage), Opened::unauthenticated);
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "still", 2000)), Opened::yes);
 }

@@ -11,7 +11,7 @@
 namespace starling::network {
 namespace {
 
-constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< round-trip time with the simulation's default weather
+constexpr uint64_t kRoundTrip = 40 * kMicrosecond;  ///< round-trip time of the simulated network with its default settings
 /// Time until a lost last datagram is retransmitted: two round trips, plus the delay allowed for an acknowledgement.
 constexpr uint64_t kProbeTime = 2 * kRoundTrip + 2 * kAckDelay;
 constexpr uint64_t kMargin = 50 * kMicrosecond;  ///< tolerance for the transit time, and for deviations of the round-trip time
@@ -114,7 +114,7 @@ TEST(SessionLoss, ReorderedDatagramsAreNotAllRetransmitted) {
     met.network.fate = [&] {
         if (++number % 20 != 0) return Fate::arrives;
         ++late;
-        return Fate::late;  // the datagram is late by many round trips
+        return Fate::late;  // this datagram is late by many round trips
     };
     for (int i = 0; i < 2000; ++i) {
         met.send(1200);
@@ -140,7 +140,7 @@ TEST(SessionLoss, AComputingPeerCostsFewProbesAndNoCongestionWindow) {
         EXPECT_TRUE(met.network.session(0).idle()) << computes;
         EXPECT_GE(met.path().window.bytes(), window) << computes;
         EXPECT_FALSE(met.path().suspended) << computes;
-        // The next loss is detected as soon as ever.
+        // The suspicion has left no trace: the next loss is detected as soon as usual.
         met.lose([](uint64_t n) { return n == 0; });
         met.send();
         EXPECT_LT(met.time_to_arrive(), computes < 2 * kMillisecond ? 3 * kProbeTime : 4 * computes + kProbeTime) << computes;
@@ -151,12 +151,12 @@ TEST(SessionLoss, FailoverFromAStalledConnectionToDatagrams) {
     Met met;
     PipePair connection(met.network);
     connection.ends[0].stalled = true;
-    for (int i = 0; i < 20; ++i) met.send(4000);  // more data than datagrams can carry beside the connection
+    for (int i = 0; i < 20; ++i) met.send(4000);  // more data than the session sends as datagrams beside a connection
     const uint64_t took = met.time_to_arrive();
     EXPECT_GT(connection.ends[0].frames, 0u);
     EXPECT_EQ(met.got, 20u);
     EXPECT_LT(took, 4 * kMillisecond) << "not when TCP sends it again, which is never here";
-    // The session does not use it until its owner attaches it again.
+    // The session does not use the stalled connection until its owner attaches it again.
     const uint64_t frames = connection.ends[0].frames;
     for (int i = 0; i < 20; ++i) met.send(4000);
     met.time_to_arrive();
@@ -270,7 +270,7 @@ TEST(SessionLoss, AProbeIsAnsweredAtOnceDespiteDelayedAcknowledgements) {
     EXPECT_LT(met.network.now - start, 2 * kRoundTrip);
 }
 
-/// An RC connection of a device, and the datagrams beside it.
+/// Two processes with an RC connection (as by a verbs device) besides the datagrams.
 struct ByDevice : Met {
     PipePair connection{network, true};
     const uint64_t before = datagrams_so_far();
@@ -316,7 +316,7 @@ TEST(SessionLoss, RequestedAcknowledgementsOfAnRcConnectionAreImmediate) {
     met.time_to_arrive();
     met.network.session(0).request_acks(met.network.now);
     EXPECT_LT(met.time_to_be_idle(), 2 * kRoundTrip);
-    // Even if the request for acknowledgements is lost, or its answer.
+    // Acknowledgements arrive even if the request for them is lost, or the reply.
     for (uint64_t lost = 0; lost < 2; ++lost) {
         met.network.run_until(met.network.now + 5 * kMillisecond);
         met.lose([&](uint64_t n) { return n == lost; });

@@ -75,7 +75,7 @@ TEST(Flight, SequenceNumbersWrapAndSkipZero) {
 }
 
 TEST(Flight, HoldsItsDeclaredNumberOfDatagrams) {
-    Flight flight(1);  // starts at 1, so that no number wraps
+    Flight flight(1);  // the first number is 1, so that no number wraps
     uint32_t count = 0;
     while (!flight.full()) {
         flight.add() = {count, 0, 0, 8, 0, true, false, 0};
@@ -127,7 +127,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
             const uint64_t end = buffer.cut(range, room, random() % 2 ? hint : unknown);
             ASSERT_GT(end, range.start);
             ASSERT_LE(end, range.start + room);
-            // The last end of a packet within `room`, or all of `room`.
+            // The cut must be at the last end of a packet within `room`; if there is none, `room` is used completely.
             uint64_t best = 0;
             for (const uint64_t e : ends)
                 if (e > range.start && e <= range.start + room) best = e;
@@ -258,7 +258,7 @@ TEST(Datagram, IsRefusedIfMalformed) {
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[1].start = 12; }));
 }
 
-/// Records delivered packets. At any packet it can stop, restart, or fail for lack of memory.
+/// Records delivered packets. At any packet it can stop the delivery, start it again, or fail for lack of memory.
 struct Sink final : PacketSink {
     bool deliver(const packet::Header& header, const std::byte* payload) override {
         if (refuses && refuses()) throw std::bad_alloc();

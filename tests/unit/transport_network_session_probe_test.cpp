@@ -39,7 +39,7 @@ struct Met {
 
 TEST(SessionProbe, IsAnsweredThoughABurstFollows) {
     Met met;
-    // Datagrams that arrive while the other end does not poll are received in one poll and answered once: first the probes, then a burst.
+    // Probes and a burst arrive while end 1 does not poll. It receives all of them in one poll and answers once.
     for (const int rail : {1, 2}) met.prefer(1, rail);
     met.network.ends[1]->listening = false;
     for (const int rail : {1, 2}) met.prefer(0, rail);
@@ -63,7 +63,7 @@ TEST(SessionProbe, OfADeadPathDelaysNothing) {
     met.network.run_until(met.network.now + 10 * kSecond);
     const uint8_t probes = met.path(0).probes;
     ASSERT_GT(probes, 3u);
-    // More datagrams than the in-flight list has records are sent before the next probe.
+    // Before the next probe, send more datagrams than the list of datagrams in flight has records.
     ASSERT_GT(met.until_probe(0), kSecond);
     const uint64_t begun = met.network.ends[0]->datagrams;
     while (met.sent[0] < 2 * Flight::kMost) {

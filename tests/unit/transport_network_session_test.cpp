@@ -151,14 +151,14 @@ TEST(Session, AnMtuBlackHoleIsDetected) {
     for (const uint32_t mtu : {1400u, 576u}) {
         Network network(mtu);
         network.black_hole[0] = mtu;
-        // Some datagrams are short enough to pass, as in practice.
+        // Only some datagrams are too long for the path, as in practice.
         Exchange exchange(network, 500, 4000);
         ASSERT_TRUE(exchange.run(100'000)) << mtu << ": " << exchange.state();
         EXPECT_LE(network.session(0).path(0).datagram + 28, mtu);
     }
 }
 
-// One message at a time, shorter than the next size to be tried below the longest, but too long for the peer's host.
+// One message at a time, shorter than the second datagram size that the session tries, but too long for the path to the peer's host.
 TEST(Session, DatagramsOverThePathMtuAreShortened) {
     struct Case {
         uint32_t ours, theirs, bytes;
@@ -238,7 +238,8 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
             ASSERT_TRUE(network.step());
         }
         for (const int rails : {1, 2}) {
-            if (why == SendResult::busy && rails == 1) continue;  // the rails share a socket and its buffer
+            // Both rails share a socket and its buffer, so a busy socket blocks both.
+            if (why == SendResult::busy && rails == 1) continue;
             for (int i = 0; i < rails; ++i) network.refuses[i] = why;
             exchange.fill();
             const uint64_t end = network.now + 500 * kMillisecond;
@@ -292,8 +293,8 @@ TEST(Session, APeerThatSendsButDoesNotReceiveTimesOut) {
                     network.run_until(network.now + kSecond);
                     for (int end = 0; end < 2; ++end) network.session(end).confirm_alive(network.now, looks);
                 }
-                // The end that still receives notices the failure, whether it waits for an answer or receives the same datagrams again and
-                // again. An end that receives nothing cannot distinguish this from a peer that computes, unless the daemon can.
+                // The end that still receives notices the failure: it waits for an acknowledgement, or receives the same datagrams again
+                // and again. For the deaf end, the peer seems to compute, unless the daemon knows that the peer polls.
                 const bool noticed = both_ways || deaf == 0 || looks;
                 EXPECT_EQ(network.ends[1 - deaf]->given_up, noticed ? 1 : 0) << both_ways << looks << deaf;
                 EXPECT_TRUE(!noticed || network.session(1 - deaf).failure() == SessionFailure::unreachable);
