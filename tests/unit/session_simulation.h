@@ -257,7 +257,7 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
     network.carry(static_cast<int>(self.rank), route, std::move(bytes));
 }
 
-/// One end of a connection: transmits whole frames in order while it lives; accepts `room` bytes before it is busy.
+/// One end of a connection. It transmits whole frames in order as long as it lives, and accepts `room` bytes until it is busy.
 class Pipe final : public Carrier {
   public:
     Pipe(Network& its_network, int its_end) : network(its_network), end(its_end) {}

@@ -102,7 +102,7 @@ TEST_P(Records, EveryByteIsProtected) {
         bool garbage = false;
         const std::string got = open_all(suite, kKey, changed, changed.size(), garbage);
         EXPECT_EQ(got, at < first ? "" : "the first of two") << at;
-        // With an increased length the opener waits for more bytes, and then fails to open them.
+        // If a changed length is too large, the opener waits for more bytes, and fails only when they have arrived.
         EXPECT_TRUE(garbage || at == 0 || at == first || at == 1 || at == first + 1) << at;
     }
 }
@@ -198,7 +198,7 @@ TcpOptions sealed() {
     return options;
 }
 
-/// A pair whose connection passes through a proxy.
+/// A pair of processes whose connection passes through the attacker's proxy.
 struct Watched {
     Pair pair{{rail(1)}, sealed()};
     std::unique_ptr<Proxy> proxy;
@@ -288,12 +288,12 @@ TEST(SealedTcp, AnUnauthenticatedEndIsAFailure) {
     ASSERT_TRUE(watched.open());
     watched.pair.high.send("and more to come");
     ASSERT_TRUE(watched.until([&] { return watched.pair.low.frames.size() == 1; }));
-    watched.proxy.reset();  // both ends see the connection closed
+    watched.proxy.reset();  // the proxy closes both sockets
     ASSERT_TRUE(watched.pair.until([&] { return watched.pair.low.broken && watched.pair.high.broken; }));
     EXPECT_EQ(watched.pair.low.ended + watched.pair.high.ended, 0);
 }
 
-// Each byte of the greeting, in either direction: the connection fails, or the intended one opens.
+// The attacker changes one byte of the greeting, each in turn, in either direction: the changed connection does not open.
 TEST(SealedTcp, AChangedGreetingOpensNothing) {
     const size_t upward = sizeof(SealedHello) + sizeof(GreetingProof);
     for (size_t at = 0; at < upward + sizeof(SealedWelcome); at += 3) {
@@ -304,7 +304,7 @@ TEST(SealedTcp, AChangedGreetingOpensNothing) {
             const uint64_t place = up ? at : at - upward;
             if (place >= before && place < before + bytes.size()) bytes[place - before] ^= std::byte{1};
         };
-        // The connecting side may have proved itself before the other side notices the change.
+        // If the connecting side proved itself first, its connection breaks when the listener notices the change.
         ASSERT_TRUE(watched.until([&] {
             return watched.pair.low.failed || watched.pair.high.failed || watched.pair.high.broken;
         })) << at;
@@ -332,7 +332,7 @@ TEST(SealedTcp, AReplayedGreetingOpensNothing) {
     ASSERT_TRUE(watched.until([&] { return pair.low.frames.size() == 1; }));
 }
 
-// One side lacks AES: then both use the other cipher.
+// If one side lacks AES, both use ChaCha20-Poly1305.
 TEST(SealedTcp, BothSidesAgreeOnACipher) {
     std::unique_ptr<Cipher> poor;
     ASSERT_EQ(Cipher::load(poor), 0);

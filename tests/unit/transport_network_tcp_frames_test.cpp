@@ -34,7 +34,7 @@ void append_frame(Bytes& stream, TcpFrameKind kind, const Bytes& contents) {
     stream.resize(stream.size() + frame_padding(contents.size()));
 }
 
-/// Appends the bytes that a writer makes of a fragment.
+/// Appends to `stream` the frame of one fragment, written in portions of random size.
 void append_piece(Bytes& stream, const OutStream& out, StreamRange range, const Bytes& data, std::mt19937& random) {
     FrameWriter writer;
     writer.begin_fragment(out, range, data.data());

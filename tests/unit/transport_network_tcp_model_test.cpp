@@ -16,9 +16,9 @@
 namespace starling::network {
 namespace {
 
-constexpr uint32_t kStreamPiece = 1200;  ///< bytes of a stream's fragment on the base path
+constexpr uint32_t kStreamPiece = 1200;  ///< bytes of a stream fragment in one packet of the base path
 
-/// One direction of streams, as the message room would run it.
+/// The streams of one direction, handled as src/message handles them.
 struct Streams {
     struct One {
         std::vector<std::byte> data;
@@ -49,7 +49,7 @@ class World {
             const TcpRail rails[] = {rail(1), rail(2)};
             one.tcp->set_rails(rails);
             one.connection = nullptr;
-            network.ends[i]->timeout = uint64_t{1} << 60;  // simulated time passes independently of TCP's
+            network.ends[i]->timeout = uint64_t{1} << 60;  // no timeouts, because simulated time is independent of TCP's
             auto deliver = network.ends[i]->on_packet;
             network.ends[i]->on_packet = [this, i, deliver](Session& s, const packet::Header& header,
                                                             const std::byte* payload) {
@@ -107,7 +107,8 @@ class World {
         };
         u.paused = u.trusted = [](Connection& c) {
             ++(c.paused() ? current->paused : current->trusted);
-            current->doubts[index(c)] = true;  // handled in clean_up(): the connection may be in the middle of an operation
+            // Leave the connection to clean_up(), because it may be in the middle of an operation now.
+            current->doubts[index(c)] = true;
         };
         u.broken = u.ended = u.failed = [](Connection& c) { ++Side::of(c).broken; };
         u.room = [](Connection& c) {
@@ -146,7 +147,7 @@ class World {
         network.arm(i);
     }
 
-    // Streams. All use one request id, so that only the generation keeps a late fragment from another message.
+    // Start a message as a stream. All use one request id, so that only the generation keeps a late fragment from another message.
 
     void start_stream(int from) {
         const uint32_t generation = streams[from].next++;
@@ -197,7 +198,7 @@ class World {
             return;
         }
         const auto it = received[to].find(header.fragment.generation);
-        if (it == received[to].end()) return;  // a late fragment of a completed message
+        if (it == received[to].end()) return;  // a late fragment of a message that is complete
         std::memcpy(it->second.memory.data() + header.fragment.offset, payload, header.bytes);
         arrived(to, header.fragment.generation, {header.fragment.offset, header.fragment.offset + header.bytes});
     }
@@ -224,8 +225,8 @@ class World {
 
     // Faults.
 
-    /// The real time without the time in which others had the core. A process that did not run for 10 ms disregards missing answers, so on
-    /// a busy machine no connection would ever be doubted.
+    /// Returns the real time, without the time in which other processes had the core. A process that did not run for 10 ms ignores missing
+    /// acknowledgements. So with real time no connection would be doubted on a busy machine.
     uint64_t tick() {
         const uint64_t real = now_ns();
         clock += std::min(real - seen, kMillisecond);
@@ -233,14 +234,14 @@ class World {
         return clock;
     }
     uint64_t seen = now_ns(), clock = seen;
-    /// Reports now and then that nothing is acknowledged any more.
+    /// Examines a socket, and now and then reports falsely that nothing is acknowledged any more.
     Health examine_socket(int fd, uint64_t limit) {
         Health health = examine(fd, limit);
         health.acked = health.repeated = 0;
         health.unacknowledged = health.timed_out = random() % 10 == 0;
         return health;
     }
-    /// Cuts the connection of a random TCP socket of this process in one of several ways, wherever its bytes are.
+    /// Breaks a random TCP socket of this process in one of several ways, at any position in its stream.
     void kill_one() {
         std::vector<int> candidates;
         for (int fd = 3; fd < 64; ++fd) {
@@ -300,7 +301,8 @@ class World {
         side(i).tcp->drop(*c);
         serve(i);
     }
-    /// As link does: drops broken connections, so that both sides may open anew; detaches doubted ones, which carry no frames.
+    /// Drops broken connections, so that both sides may open new ones, and detaches doubted ones, which carry no frames. In a process, link
+    /// does both.
     void clean_up() {
         for (int i = 0; i < 2; ++i) {
             Connection* const c = side(i).connection;
@@ -322,7 +324,7 @@ class World {
 
     std::map<uint32_t, Side::Incoming> received[2];  ///< incoming messages by generation, which here is the message's number
     std::deque<uint32_t> fetched[2];                 ///< numbers of messages that must be confirmed with a FIN
-    bool doubts[2] = {};                             ///< whether a connection became doubted, or trusted again
+    bool doubts[2] = {};                             ///< whether one of the end's connections became doubted, or trusted again
     static Side::Incoming* find(Connection& c, const StreamFragment& piece) {
         auto& all = current->received[index(c)];
         const auto it = all.find(piece.generation);
@@ -330,7 +332,7 @@ class World {
     }
 };
 
-/// How often each fault occurred.
+/// Counts of the faults and events that occurred.
 struct Met {
     int killed = 0, stranded = 0, paused = 0, trusted = 0, opened = 0, by_tcp = 0;
 

@@ -120,7 +120,7 @@ TEST(TcpStreams, AnAbandonedStreamsMemoryIsNotRead) {
     auto data = std::make_unique<std::vector<std::byte>>(pattern(64u << 20, 6));
     OutStream stream(source_of(pair.low, *data, 1, 1));
     pair.low.tcp->add_stream(*pair.low.connection, stream);
-    pair.low.tcp->remove_stream(stream);  // in the middle of a fragment, so this breaks a socket
+    pair.low.tcp->remove_stream(stream);  // removed in the middle of a fragment, so a socket breaks
     data.reset();
     ASSERT_TRUE(pair.until([&] { return pair.low.broken == 1 && pair.high.broken == 1; }));
 }
@@ -174,7 +174,7 @@ TEST(TcpRails, FailoverToANewRailWhenOneIsRemoved) {
     ASSERT_TRUE(pair.until([&] { return pair.high.tcp->counters().sockets == 1; }));
 
     pair.high.tcp->set_rails(third);
-    pair.low.tcp->set_rails(third);  // the listener notifies the side that dialed
+    pair.low.tcp->set_rails(third);  // the side that listens notifies the side that dialed
     ASSERT_TRUE(pair.until([&] { return pair.low.tcp->counters().sockets == 2 && pair.high.tcp->counters().sockets == 2; }));
     EXPECT_EQ(pair.low.send("on"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
@@ -206,7 +206,7 @@ TEST(TcpRails, WithoutRailsTheConnectionIsBroken) {
 }
 
 TEST(TcpRails, OneReachableAddressIsEnoughOverRouters) {
-    Pair pair({{loopback(1), 0}});  // the rail has no netmask, so it shares no network with a peer
+    Pair pair({{loopback(1), 0}});  // a rail without a netmask shares no network with a peer
     ConnectionOffer offer;
     ASSERT_EQ(pair.low.tcp->offer(*pair.low.connection, offer), 0);
     offer.address[0] = loopback(1);
@@ -219,7 +219,7 @@ TEST(TcpRails, OneReachableAddressIsEnoughOverRouters) {
     EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
 }
 
-/// A stream that stalls, and a sender that sleeps until its next deadline, in simulated time.
+/// A stream that stalls. Its sender sleeps until its next deadline, in simulated time.
 class Stalled {
   public:
     explicit Stalled(bool answers, bool kernel_repairs = false) : network(1) {
@@ -230,7 +230,7 @@ class Stalled {
         repairs = kernel_repairs;
         pair = std::make_unique<Pair>(std::vector{rail(1)}, options);
         pair->open();
-        // The session has measured its round-trip time, so it can probe.
+        // Let the session measure its round-trip time, without which it cannot probe.
         network.send(0, 1, 8);
         network.run_until(network.now + 10 * kMillisecond);
         network.now = start = now_ns();

@@ -116,7 +116,7 @@ TEST(Tcp, BothOfferAndTheHigherProcessConnects) {
         pair.high.tcp->dial(*pair.high.connection, of_low);
         if (order == 1) {
             pair.polls(20);
-            pair.low.tcp->dial(*pair.low.connection, of_high);  // too late: the connection is open already
+            pair.low.tcp->dial(*pair.low.connection, of_high);  // no effect, because the connection is already open
         }
         ASSERT_TRUE(pair.until([&] { return pair.low.opened && pair.high.opened; }));
         pair.polls(100);
@@ -168,7 +168,7 @@ TEST(Tcp, AnUnansweredHelloTimesOut) {
     TcpOptions options;
     options.connect_limit_ns = 50'000'000;
     Pair pair({rail(1)}, options);
-    // It listens but never answers the hello, like a firewall that drops packets.
+    // This socket listens, but never answers the hello, as behind a firewall that drops packets.
     const int silent = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = at(loopback(1), 0);
     socklen_t length = sizeof address;
@@ -183,7 +183,7 @@ TEST(Tcp, AnUnansweredHelloTimesOut) {
     EXPECT_NE(pair.high.failure.find("firewall"), std::string::npos) << pair.high.failure;
     EXPECT_NE(pair.low.failure.find("asked to connect to port"), std::string::npos) << pair.low.failure;
     close(silent);
-    // Afterwards the connection can still be opened.
+    // The same connection can still be opened after the timeout.
     pair.low.opened = pair.high.opened = 0;
     pair.open();
 }
@@ -294,7 +294,7 @@ TEST(Tcp, WithoutDescriptorsCallersAreDisconnected) {
     close(caller);
     EXPECT_NE(told.find("ulimit -n"), std::string::npos);
     EXPECT_EQ(told.find("ulimit -n"), told.rfind("ulimit -n"));
-    pair.open();  // works, because there are descriptors again
+    pair.open();  // succeeds, because descriptors are available again
 }
 
 TEST(Tcp, GarbageOnAnOpenConnectionBreaksIt) {
@@ -334,7 +334,7 @@ TEST(Tcp, FramesToAClosingPeerMayBeLost) {
     pair.open();
     pair.high.tcp->finish(*pair.high.connection);
     ASSERT_TRUE(pair.until([&] { return pair.low.ended == 1; }));
-    // The peer closes without having read this: its host answers with a reset.
+    // The peer closes its socket without having read the frame, so its host answers with a reset.
     ASSERT_EQ(pair.low.send(std::string(50000, 'f')), SendResult::done);
     pair.high.tcp->drop(*pair.high.connection);
     EXPECT_TRUE(pair.until([&] { return pair.low.broken == 1; }));
@@ -345,7 +345,7 @@ TEST(Tcp, ADroppedConnectionIsNoticedByThePeer) {
     pair.open();
     pair.high.tcp->drop(*pair.high.connection);
     ASSERT_TRUE(pair.until([&] { return pair.low.ended + pair.low.broken == 1; }));
-    // Open again, with a new connection on both sides.
+    // Open a new connection, for which both sides need new objects.
     pair.low.tcp->drop(*pair.low.connection);
     pair.polls(5);
     pair.low.connection = &pair.low.tcp->add({7, 2}, 1002, &pair.low, nullptr);

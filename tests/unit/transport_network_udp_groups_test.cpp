@@ -90,7 +90,7 @@ class Groups : public testing::Test {
         open();
         for (auto& host : hosts) host->join();
     }
-    /// Expects each host's datagrams to reach the other; by_port: by verbs, not by sockets.
+    /// Expects a datagram of each host to reach the other: by verbs if `by_port`, otherwise by the sockets.
     void expect_heard(const std::string& text, bool by_port) {
         const uint64_t before = counters.datagrams_group_verbs;
         ASSERT_TRUE(hosts[0]->say(text));
@@ -164,7 +164,7 @@ TEST_F(Groups, StrangersCannotReadForgeOrReplayDatagrams) {
     renumbered[renumbered.size() - kSealTag - 8] = 77;
     for (const std::string& one : {heard, changed, made, cut, renumbered, made + std::string(kSealBytes, 'x')})
         stranger.say(one);
-    // Each of the two hosts receives all six.
+    // Both hosts receive all six datagrams of the stranger.
     for (int i = 0; i < 1'000'000 && counters.strangers_group < before + 12; ++i)
         for (auto& host : hosts) host->poll();
     EXPECT_EQ(counters.strangers_group, before + 12);
@@ -190,7 +190,7 @@ TEST_F(Groups, GroupsOfOneAddressShareItsMembership) {
     EXPECT_EQ(fabric.port(1).groups.size(), 1u);
     another.reset();
     expect_heard("still", true);
-    // Datagrams of another group on the same address are not ours.
+    // Datagrams of another group at the same network address are dropped.
     hosts[0]->member.reset();
     hosts[0]->join(kSamePlace);
     ASSERT_TRUE(hosts[0]->say("strange"));

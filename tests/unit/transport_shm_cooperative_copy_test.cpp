@@ -20,7 +20,7 @@ TEST(CooperativeCopy, EachChunkIsClaimedOnceFromEitherSide) {
     EXPECT_EQ(claimed_from_back(slot), 6u);
 }
 
-// A sender may answer so late that the slot has served any number of messages in between.
+// A sender may join so late that the slot has served many other messages since.
 TEST(CooperativeCopy, ALateSenderNeverMatchesAReusedGeneration) {
     SplitSlot slot{};
     const auto late = open_split(slot);

@@ -1,5 +1,5 @@
-// The inbox in every order of steps on a tiny copy, with a producer killed at any step; then the real one between processes that are
-// killed.
+// A model of the inbox with few cells, in every order of steps, with a producer killed at any step. Then the real inbox between processes
+// that are killed.
 #include "transport/shm/inbox.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ struct TinyInbox {
 };
 
 constexpr uint32_t kFirstPid = 100;
-bool killed[4];  ///< whether a producer is killed, in the world whose step runs
+bool killed[4];  ///< whether each producer is killed, in the model state whose step runs
 
 template <size_t kCells, int kProducers>
 class Model {
@@ -116,7 +116,7 @@ class Model {
 
     void consume(World& world) {
         std::copy(world.dead, world.dead + kProducers, killed);
-        // The reader advances its own head; the model keeps the old head until the operation ends.
+        // The reader advances the head that it contains; the model's state keeps the old head until the operation ends.
         BasicInboxReader<TinyInbox<kCells>> reader(world.inbox, world.head);
         uint64_t taken = 0;
         bool passed = false;
@@ -145,7 +145,7 @@ class Model {
     bool at_end(const World& world) const {
         for (int p = 0; p < kProducers; ++p) {
             if (!world.dead[p] && world.published[p] < messages_) return false;
-            // A packet that a killed producer published just before is received, although the producer did not count it any more.
+            // A packet is received even if its producer was killed right after publishing it, before the model counted it.
             if (world.last[p] < world.published[p]) return false;
         }
         for (const auto& cell : world.inbox.cells)
@@ -153,7 +153,7 @@ class Model {
         return true;
     }
 
-    // From every state the survivors can still finish with everything received: no process is stuck.
+    // Checks that from every state the living processes can still end with everything received: no process hangs.
     void check_that_all_can_end() {
         std::vector<bool> can(worlds_.size());
         std::vector<uint32_t> todo;
@@ -269,7 +269,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
             else
                 pids[started++] = pid;
         }
-        // Not reaped at once: a zombie must count as dead too.
+        // Reap only half of the killed producers at once: a zombie must count as dead too.
         if (started > 3 + waited) {
             kill(pids[waited], SIGKILL);
             if (random() % 2) waitpid(pids[waited], nullptr, 0), pids[waited] = 0;
@@ -278,7 +278,7 @@ TEST(Inbox, NothingIsLostWhenProducersAreKilled) {
     }
     for (uint32_t i = 0; i < started; ++i)
         if (pids[i]) kill(pids[i], SIGKILL);
-    // Killed processes may need a moment to end; then every published packet arrives, and the inbox is empty.
+    // Killed processes may need a moment to end. Then all published packets must have arrived, and the inbox must be empty.
     for (int quiet = 0; quiet < 100; ++quiet) {
         while (consumer.take()) quiet = 0;
         usleep(1000);
@@ -334,7 +334,7 @@ TEST(Inbox, ALivingClaimantIsAwaited) {
     munmap(shared, sizeof(Shared));
 }
 
-// Threads in place of processes, for the thread sanitizer.
+// The thread sanitizer sees only threads, so they play the processes.
 TEST(Inbox, ConcurrentProducerThreads) {
     Shared* shared = make_shared_memory();
     ASSERT_TRUE(shared);

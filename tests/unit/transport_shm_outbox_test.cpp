@@ -1,5 +1,5 @@
-// The outbox: its rotation in every order of steps on a tiny copy, with a reader killed at any step. Then the real one behind rings,
-// between threads, and with readers that never poll.
+// A model of the outbox's rotation with few words, in every order of steps, with a reader killed at any step. Then the real outbox behind
+// rings, between threads, and with readers that never poll.
 #include "transport/shm/outbox.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Memory {
         test::Word lines[kLines];
     } queues[kReaders];
 };
-Memory* memory = nullptr;  ///< memory of the world whose step runs
+Memory* memory = nullptr;  ///< memory of the model state whose step runs
 
 struct ModelCount {
     uint64_t reader = 0;
@@ -49,9 +49,9 @@ struct World {
     Memory memory;
     ModelRotation rotation;
     test::Operation sender, readers[kReaders];
-    uint64_t sent = 0, without = 0;  ///< number of messages sent, and of those that found no room
+    uint64_t sent = 0, without = 0;  ///< number of messages sent; number of attempts that found no room
     uint64_t written[kReaders] = {}, read[kReaders] = {};
-    bool dead = false, forgotten = false;  ///< whether reader 0 is dead; whether the sender knows it
+    bool dead = false, forgotten = false;  ///< whether reader 0 is dead; whether the sender knows that
     std::string trace;
 
     std::string key() const {
@@ -71,7 +71,7 @@ struct World {
     }
 };
 
-// Message n goes to reader n % 2 and takes one or two words, each of which holds n + 1.
+// Returns the length of message n, one or two words. The message goes to reader n % 2, and each of its words holds n + 1.
 uint32_t words_of(uint64_t n) { return n / 2 % 2 ? 1 : 2; }
 
 class Orders final : public test::Exploration<World> {
@@ -113,7 +113,7 @@ class Orders final : public test::Exploration<World> {
         const bool over = test::step(next.sender, [&] {
             rotation = world.rotation;
             auto& queue = next.memory.queues[r];
-            if (next.written[r] - queue.consumed.load() >= kLines) return;  // the queue has no free line
+            if (next.written[r] - queue.consumed.load() >= kLines) return;  // reader r's queue has no free line
             const uint32_t start = rotation.find(words_of(n), kArea);
             if (start == ModelRotation::kNone) return;
             for (uint32_t i = 0; i < words_of(n); ++i) next.memory.area[start + i].store(n + 1);
@@ -152,7 +152,7 @@ class Orders final : public test::Exploration<World> {
         push(std::move(next));
     }
 
-    /// When everything is read, or the reader is known to be dead, no part of the area is held.
+    /// Checks a state in which all messages are read or their reader is known to be dead: no message holds a part of the area.
     void check_end(const World& world) {
         if (world.read[1] < world.written[1] || !world.readers[1].seen.empty()) return;
         if (world.dead ? !world.forgotten : world.read[0] < world.written[0] || !world.readers[0].seen.empty()) return;
@@ -208,7 +208,7 @@ size_t resident_pages(const std::byte* memory) {
 
 std::byte byte_of(uint64_t number, uint32_t i) { return static_cast<std::byte>(number * 131 + i * 7 + i / 256); }
 
-/// A sender with an outbox and a ring to each of its readers.
+/// A sender with an outbox, and a ring to each reader.
 struct Lines {
     explicit Lines(size_t readers) : memory(make_shared<std::byte>(kOutboxBytes)), outbox(memory), rings(readers) {
         for (auto& line : rings) {
@@ -271,7 +271,7 @@ TEST(Outbox, SeveralReadersReceiveAllMessages) {
         uint64_t number = 0;
         for (int step = 0; step < 6000 && !::testing::Test::HasFatalFailure(); ++step) {
             const size_t to = random() % lines.rings.size();
-            // Each reader lags for a while now and then.
+            // Each reader in turn does not read for 500 steps.
             const bool behind = step / 500 % 4 == static_cast<int>(to);
             if (random() % 2)
                 number += lines.send(to, number, any_size(random));
@@ -286,13 +286,13 @@ TEST(Outbox, IsExhaustedByIdleReadersButNotForever) {
     Lines lines(20);
     uint64_t number = 0;
     size_t held = 0;
-    // All readers but the last hold as much as they can.
+    // Fill the outbox with unread messages of all readers but the last.
     for (int round = 0; round < 30; ++round)
         for (size_t to = 0; to + 1 < lines.rings.size(); ++to)
             if (lines.send(to, number, kOutboxPayload)) ++number, held += kOutboxPayload;
     EXPECT_GT(held, kOutboxBytes * 3 / 4);
     for (int i = 0; i < 100; ++i) EXPECT_FALSE(lines.send(19, number, kOutboxPayload)) << "a held part was given away";
-    // One of them reads: the last reader then gets the room it needs, as often as it reads.
+    // Reader 7 reads its messages. The last reader then gets the memory that it needs, as often as it reads.
     while (!lines.rings[7].sent.empty()) lines.expect(7);
     lines.rings[7].reader.retire();
     for (int i = 0; i < 1000; ++i) {
@@ -303,7 +303,7 @@ TEST(Outbox, IsExhaustedByIdleReadersButNotForever) {
         lines.expect(19);
         lines.rings[19].reader.retire();
     }
-    // The parts that the others hold were not touched.
+    // The messages of the other readers are intact.
     for (size_t at = 0; at < 19; ++at)
         while (!lines.rings[at].sent.empty() && !HasFatalFailure()) lines.expect(at);
 }
@@ -352,7 +352,7 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     lines.rings[0].reader.retire();
     lines.outbox.release_idle();
     EXPECT_LE(resident_pages(lines.memory), 4u);
-    lines.expect(1);  // expects that this reader's unread part has stayed
+    lines.expect(1);  // the unread message of reader 1 is still in its memory
     lines.rings[1].reader.retire();
     lines.outbox.release_unused();
     EXPECT_EQ(resident_pages(lines.memory), 0u);
@@ -373,7 +373,7 @@ TEST(Outbox, AnOffsetNeverLeadsOutside) {
     }
 }
 
-// For the thread sanitizer.
+// The thread sanitizer sees only threads, so one plays each process.
 TEST(Outbox, BetweenThreads) {
     Lines lines(2);
     constexpr uint64_t kCount = 20000;

@@ -82,13 +82,13 @@ struct Packet {
 TEST_F(Rings, IsAQueue) {
     for (unsigned seed = 0; seed < 20 && !HasFailure(); ++seed) {
         std::mt19937 random(seed);
-        // The slot is reused each time, whatever its last user left in it.
+        // The ring's slot is reused each time, with whatever its former user left in it.
         RingWriter writer = begin();
         std::deque<Packet> model;
         uint64_t number = 0;
         EXPECT_EQ(reader.front(), nullptr) << "a packet of the last user is seen";
         for (int step = 0; step < 3000 && !HasFailure(); ++step) {
-            // Bursts, so that the ring is sometimes full and sometimes empty.
+            // Send and receive in bursts, so that the ring is sometimes full and sometimes empty.
             const bool sending = step / 200 % 2 ? random() % 4 == 0 : random() % 4 != 0;
             if (sending) {
                 const uint32_t bytes = random_size(random);
@@ -108,13 +108,13 @@ TEST_F(Rings, IsAQueue) {
     }
 }
 
-// Credit is returned in batches; at any position, a drained ring has room for every size.
+// The reader returns free space in batches. Wherever head and tail are, an empty ring must have room for a packet of any size.
 TEST_F(Rings, ADrainedRingHasRoomForAnything) {
     RingWriter writer = begin();
     std::mt19937 random(3);
     uint64_t number = 0;
     for (int i = 0; i < 50000; ++i) {
-        // Short packets move the positions through every line; long ones need the most room.
+        // Short packets move head and tail through every line; long packets need the most room.
         const uint32_t bytes = random() % 4 ? 33 + random() % 2000 : kRingPayload - random() % 3;
         ASSERT_TRUE(writer.reserve(bytes)) << "step " << i;
         writer.header().message.context = number;
@@ -177,7 +177,7 @@ void consume(RingReader& reader, uint64_t count, unsigned seed) {
 }
 
 TEST_F(Rings, BetweenProcesses) {
-    reader.reset(*ring);  // must precede the first write
+    reader.reset(*ring);  // reset() must precede the child's first write
     constexpr uint64_t kCount = 50000;
     const pid_t pid = fork();
     if (pid == 0) {
@@ -192,7 +192,7 @@ TEST_F(Rings, BetweenProcesses) {
     EXPECT_EQ(status, 0);
 }
 
-// For the thread sanitizer.
+// The thread sanitizer sees only threads, so one plays each process.
 TEST_F(Rings, BetweenThreads) {
     reader.reset(*ring);
     constexpr uint64_t kCount = 20000;

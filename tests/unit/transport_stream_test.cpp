@@ -81,7 +81,7 @@ TEST(Coverage, CountsEveryByteOnceAgainstABitMap) {
     }
 }
 
-// Paths that die at random, and ranges that arrive or not: in the end all has arrived, and before any loss no byte is sent twice.
+// Paths die at random, and ranges arrive or not. In the end everything has arrived, and only lost bytes were sent twice.
 TEST(Streams, FailoverAmongDyingPathsDeliversEverything) {
     std::mt19937 random(11);
     for (int round = 0; round < 500; ++round) {
@@ -114,7 +114,7 @@ TEST(Streams, FailoverAmongDyingPathsDeliversEverything) {
                 const uint64_t before = stream.waiting_bytes();
                 stream.lose(path);
                 lost += stream.waiting_bytes() - before;
-                // Ranges in transit on the dead path may still arrive, or never.
+                // Each range in transit on the dead path may still arrive, or be lost.
                 std::erase_if(flight, [&](const Flight& f) { return f.path == path && random() % 2; });
                 path = ++newest;
             }

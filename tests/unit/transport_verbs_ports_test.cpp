@@ -97,7 +97,7 @@ TEST(Ports, UnusableRequiredPortsAreAnErrorWithTheReason) {
     EXPECT_FALSE(ports);
 }
 
-/// The kernel's files about devices, at the path that libibverbs accepts.
+/// A fake directory of the kernel's files about devices; libibverbs accepts its path in SYSFS_PATH.
 struct Kernel {
     Kernel() {
         setenv("SYSFS_PATH", root.c_str(), 1);
@@ -198,7 +198,7 @@ TEST(Ports, ANewDeviceIsUsed) {
     const uint32_t version = ports->version();
     fabric.add_device(0, "a");
     ports->refresh(now_ns());
-    EXPECT_FALSE(ports->port(0));  // the kernel reports no fabric
+    EXPECT_FALSE(ports->port(0));  // the kernel's files show no device
     ports->refresh(now_ns(), true);
     ASSERT_TRUE(ports->port(0));
     EXPECT_NE(version, ports->version());

@@ -1,5 +1,5 @@
-// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does. It puts them into a
-// pipe, which keeps them whatever the program does with the addresses. A cache that trusts addresses fails most of these tests.
+// Registrations (transport/verbs/registrations.h) against a device that holds the registered pages, as a real one does: it puts them into a
+// pipe, which keeps them even if the program maps other pages at their addresses. A cache that trusts addresses fails most of these tests.
 #include "transport/verbs/registrations.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ class Device final : public queues::FabricPort {
     }
     bool enroll(void* memory, uint64_t bytes, bool remote, Memory& out) override {
         if (!FabricPort::enroll(memory, bytes, remote, out)) return false;
-        // The device may write there, so it must not get the zero page that all unwritten mappings share.
+        // Write to each page, because the device may write there. Otherwise it would hold the zero page that all unwritten mappings share.
         for (uint64_t at = 0; at < bytes; at += kPage) {
             volatile char& byte = static_cast<char*>(memory)[at];
             byte = byte;
@@ -130,7 +130,7 @@ TEST_F(RegistrationsTest, TheDeviceKeepsTheRegisteredPages) {
     ASSERT_EQ(map(memory), memory);
     std::strcpy(memory, "after");
     EXPECT_EQ(device.read(stale->memory), "before");
-    EXPECT_EQ(send(memory), "after");  // the new contents, although the stale registration is in use
+    EXPECT_EQ(send(memory), "after");  // the new contents, although the stale registration is still in use
     cache->done(*stale);
     EXPECT_EQ(send("later", memory), "later");
     munmap(memory, kBytes);

@@ -128,14 +128,14 @@ class Forest {
     std::unique_ptr<Tree> root;
     std::map<TreeHostId, Node> nodes;
     std::set<TreeHostId> ready, killed, orphaned, told_to_end;
-    std::set<TreeHostId> suspected, ever_suspected;  ///< hosts that are doubted now; hosts doubted at any time
+    std::set<TreeHostId> suspected, ever_suspected;  ///< hosts that are doubted now; hosts that were doubted at any time
     std::map<TreeHostId, std::string> failed, lost;
     std::function<void(TreeHostId at, const TreeMessage&)> on_message = [](TreeHostId, const TreeMessage&) {};
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>&)> on_gathered =
         [](std::string_view, const std::vector<GatheredPiece>&) {};
-    /// Returns why a host of this name cannot be started; empty if it can.
+    /// Returns why a host of this name cannot be started; an empty text if it can. Tests replace it.
     std::function<std::string(const std::string&)> trouble = [](const std::string&) { return std::string(); };
-    /// Changes the settings as the started host understands them.
+    /// Changes the settings that the started host decodes. Tests replace it to simulate a host with other settings.
     std::function<void(TreeSettings&)> misread = [](TreeSettings&) {};
     int most_delay_ms = 5;
     bool ends_when_told = true;
@@ -156,7 +156,7 @@ class Forest {
 
       private:
         std::shared_ptr<bool> wanted_;  ///< whether the start is still pending; setting it to false cancels the start
-        std::shared_ptr<bool> heard_;   ///< whether the requester of the start still awaits failures
+        std::shared_ptr<bool> heard_;   ///< whether failures of the start are still reported to its requester
     };
 
     class Starter : public NodeStarter {
@@ -170,7 +170,7 @@ class Forest {
             const auto delay = std::chrono::milliseconds(
                 forest_.most_delay_ms == 0 ? 0
                                            : static_cast<int>(forest_.random() % static_cast<unsigned>(forest_.most_delay_ms)));
-            // Encode and decode the orders, as the agent would.
+            // Encode and decode the orders, as on their way through the agent.
             const std::string bytes = encode(orders);
             forest_.loop.after(delay, [&forest = forest_, wanted, bytes, tell] {
                 if (!*wanted) return;

@@ -89,15 +89,15 @@ class FabricPort final : public Port {
                    std::memcmp(one->group, gid, sizeof one->group) == 0;
         });
     }
-    /// Sends to all ports for which `whom` is true.
+    /// Sends a datagram to all ports for which `whom` is true.
     WorkStatus carry(const iovec* parts, int count, std::function<bool(const FabricPort&)> whom);
 
     std::vector<std::unique_ptr<FabricMembership>> groups;
     bool refuses_groups = false;
-    int lent = 0;            ///< number of receive buffers not yet returned
-    size_t room = SIZE_MAX;  ///< number of datagrams that it accepts until it is busy
+    int lent = 0;            ///< number of receive buffers that the user has not returned
+    size_t room = SIZE_MAX;  ///< number of datagrams that the port accepts until it is busy
     uint64_t sent = 0, received = 0;
-    bool cut = false;  ///< whether nothing is sent or received, without an event
+    bool cut = false;  ///< whether the port sends and receives nothing, and reports no event about it
 
   private:
     friend class Fabric;

@@ -19,7 +19,7 @@ struct Told {
     std::string text;
 };
 
-/// Takes events out of poll(), records them and returns their buffers.
+/// Polls a port, records its events and returns their buffers.
 class Listener {
   public:
     Port* port = nullptr;

@@ -22,22 +22,23 @@
 namespace starling::verbs::processes {
 
 inline constexpr uint32_t kProcesses = 8, kQueues = 4096, kKeys = 65536, kFrame = 4096, kRing = 256;
-inline constexpr uint32_t kFirstQueue = 2;  ///< queue numbers below are the devices' own
+inline constexpr uint32_t kFirstQueue = 2;  ///< number of process 0's datagram queue; devices reserve smaller ones
 
 struct Shared {
     struct Packet {
-        uint32_t to_queue, bytes, from;  ///< receiving queue, length and sender; to_queue 0: a datagram
-        bool note;                       ///< whether the payload is the immediate word of a write
+        uint32_t to_queue, bytes, from;  ///< receiving queue (0: the packet is a datagram); payload length; sender
+        bool note;                       ///< whether the payload is the immediate word of an RDMA write
         std::byte data[kFrame];
     };
     struct Inbox {
         pthread_mutex_t mutex;
         int event;
-        uint32_t head, tail;  ///< positions of the ring's head and tail
+        uint32_t head, tail;  ///< positions of the oldest packet, and after the newest
         Packet ring[kRing];
     };
     struct QueueState {
-        std::atomic<uint32_t> process, peer;  ///< owner's process + 1, and peer; peer 0: not connected, or closed
+        /// Number of the owning process + 1; number of the connected queue of the peer, 0 if not connected or closed.
+        std::atomic<uint32_t> process, peer;
     };
     struct Key {
         std::atomic<pid_t> owner;
@@ -198,7 +199,8 @@ class Port final : public verbs::Port {
     const char* problem() const override { return "refused by the test"; }
     void close() override { delete this; }
 
-    /// Returns false, without effect, if the ring has no room. `write` is executed before its notice becomes visible.
+    /// Puts a packet into another process's ring. Returns false, without effect, if the ring has no room. Executes `write`, the RDMA write
+    /// of which the packet is the notice, before the packet becomes visible.
     bool put(uint32_t process, uint32_t to_queue, const iovec* parts, int count, const std::function<void()>* write = nullptr) {
         if (process >= kProcesses) return true;
         Shared::Inbox& there = shared->inboxes[process];
@@ -343,12 +345,12 @@ inline WorkStatus Queue::move(const Transfer& what, bool write, const uint32_t* 
     event.status = moved == static_cast<ssize_t>(what.bytes) ? WorkStatus::done : WorkStatus::broken;
     if (!what.quiet || event.status != WorkStatus::done) port.tell(event);
     if (event.status == WorkStatus::done) return WorkStatus::done;
-    to = 0;  // disconnects the queue, as a device does if the rkey is wrong
+    to = 0;  // disconnects the queue pair, as a device does for a wrong rkey
     (void)breaks();
     return WorkStatus::done;
 }
 
-// Everything sent is already in the peer's ring: there is nothing to linger for.
+// There is nothing to linger for, because everything sent is already in the peer's ring.
 inline void Queue::close(bool) {
     shared->queue[number].peer.store(0);
     port.forget(*this);

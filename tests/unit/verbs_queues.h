@@ -36,7 +36,7 @@ class FabricQueue final : public Queue {
     }
     void close(bool linger) override;
 
-    /// Returns whether the queue has ended: a lingering queue still receives until its work is done.
+    /// Returns whether the queue pair no longer receives. A lingering one still receives until its posted work is done.
     bool gone() const { return closing && work.empty(); }
     /// Puts the queue into the error state, as a device does.
     void break_now();
@@ -58,7 +58,7 @@ class FabricQueue final : public Queue {
     WorkStatus start(Work one);
 };
 
-/// Ports that can reach each other.
+/// The ports that can reach each other, and the memory registered with them.
 struct Fabric {
     std::map<uint8_t, FabricPort*> ports;  ///< ports of the fabric, by the last byte of their GID
     uint32_t next_queue = 100, next_key = 1;
@@ -131,7 +131,8 @@ class FabricPort : public Port {
     const char* problem() const override { return "refused by the test"; }
     void close() override {}
 
-    /// Returns the memory if the key admits the device (or a remote peer) to all of the range; otherwise null.
+    /// Returns the memory at `address` if the key allows access to the whole range, by the device or, if `remote`, by a peer; otherwise
+    /// null.
     std::byte* reach(uint32_t key, uint64_t address, uint64_t bytes, bool remote) {
         const auto found = memories.find(key);
         if (found == memories.end() || (remote && !found->second.remote)) return nullptr;

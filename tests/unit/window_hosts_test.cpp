@@ -30,7 +30,7 @@ Window* make_window(Node& node, uint64_t context = 0x5550, MPI_Aint bytes = 8) {
     return window;
 }
 
-/// The packet of window/lock.cpp.
+/// The lock packet of window/lock.cpp, which the test sends by itself.
 struct LockMessage {
     uint64_t context;
     uint32_t number;
@@ -58,7 +58,7 @@ void lock_and_look(Node& node, Window& window, int times) {
     }
 }
 
-/// Sends false lock packets, but never the correct request of a locking process: that lock would have to be awaited.
+/// Sends false lock packets to random processes. Correct lock requests are not among them, because the lock would have to be awaited.
 void lie(Node& node, Window& window, int times) {
     std::mt19937 random(7);
     const uint64_t context = window.comm->context();
@@ -81,7 +81,7 @@ void locks_among_lies(const Settings& settings) {
         const bool honest = node.rank != node.size - 1;
         honest ? lock_and_look(node, *window, 200) : lie(node, *window, 2000);
         node.barrier(0);
-        // The liar also locks correctly, but sends each packet twice, and once more later.
+        // The process with false packets now also locks correctly, but sends each packet twice, and once more later.
         const uint64_t context = window->comm->context();
         for (uint32_t turn = 1; !honest && turn <= 100; ++turn) {
             const uint32_t number = kCounterStart + turn;
@@ -109,7 +109,8 @@ TEST(WindowOverHosts, LocksDespiteFalseLockPacketsWithAProgressThread) { locks_a
 TEST(WindowOverHosts, ALockRequestBeforeTheWindowExistsIsServedLater) {
     Team team(Placement{{0, 0}, {0, 1}});
     team.start({}, [](Node& node) {
-        // Requests for windows that will never exist, more than are stored: rank 0 refuses each of those, and stores later ones.
+        // Request locks of windows that will never exist, more than rank 0 stores. Rank 0 refuses all of them, the stored ones when no
+        // window is being created; afterwards it can store others.
         for (uint32_t i = 0; node.rank == 1 && i < 100; ++i) {
             say(node, 0, {0x100000ull + i * 16, kCounterStart + 1, kAskExclusive});
             progress::test();
@@ -152,7 +153,7 @@ TEST(WindowOverHosts, ALockAtATargetWithoutTheWindowIsRefused) {
     team.expect_success();
 }
 
-/// Each rank's share of rank 0's memory in words: many packets, and not a whole number of them.
+/// number of words that each rank accesses in rank 0's memory: many packets, the last of which is not full
 constexpr int64_t kWords = 50'001;
 
 void access(Window& window, rma::AccessOperation what, std::vector<uint64_t>& words, int64_t at) {

@@ -1,5 +1,5 @@
-// The lock table of a window: exclusion; a waiting exclusive lock blocks new shared ones; cleanup after dead processes; and threads that do
-// all of it.
+// The lock table of a window: mutual exclusion, precedence of a waiting exclusive lock over new shared ones, and cleanup after dead
+// processes; finally threads that do all of it.
 #include "window/lock_table.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(LockTableTest, WritersDoNotStarve) {
     EXPECT_FALSE(board.try_exclusive(here(2), 3)) << "it is for the one that waits";
     EXPECT_TRUE(board.try_exclusive(here(1), 3));
     board.release_exclusive(3);
-    // A cancelled wait blocks no other process.
+    // When a wait for an exclusive lock is cancelled, other processes can lock.
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     board.withdraw_exclusive(here(2), 3);
@@ -122,7 +122,7 @@ TEST_F(LockTableTest, WaitersAreFound) {
     EXPECT_EQ(found, (std::vector<uint32_t>{1, 1, 2}));
 }
 
-/// Threads play processes: the data of an exclusive lock does not change meanwhile, and data read under a shared lock stays.
+/// Threads play processes. Data under an exclusive lock changes only by its holder, and data read under a shared lock does not change.
 TEST_F(LockTableTest, ThreadsExcludeEachOther) {
     constexpr int kTimes = 3000;
     long first = 0, second = 0;  // plain numbers, not atomic: the locks must protect them
