@@ -1,6 +1,6 @@
-// MatchContext: one message space of a communicator, with its matching state. (A communicator has several: for point-to-point messages, for
-// collective operations, ...) Ranks in a match context are those of the communicator's remote group; in an intra-communicator, those of its
-// only group.
+// MatchContext: one message space of a communicator, with its matching state. Point-to-point messages, collective operations and some other
+// traffic of a communicator each have their match context. Ranks in it are those of the communicator's remote group; in an
+// intra-communicator, those of its only group.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ enum class SendMode : uint8_t { standard, synchronous };
 /// The facts about a message that send_at_once() found before it returned false, for start_unsent().
 struct Unsent {
     link::Peer* peer;  ///< peer of the destination; null with failure_text(): it has none
-    uint64_t bytes;    ///< packed size
-    bool eager;        ///< short enough to be sent without a CTS
+    uint64_t bytes;    ///< size of the packed message, bytes
+    bool eager;        ///< whether the message is short enough to be sent without a CTS
 };
 
 /// Implementations of send_at_once(): send_short() for mode `standard`, must_send_rts() for mode `synchronous`, which needs an RTS and

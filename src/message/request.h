@@ -39,7 +39,7 @@ struct SendRequest : Request {
     int64_t count = 0;
     const datatype::Datatype* type = nullptr;
     link::Peer* peer = nullptr;
-    uint64_t bytes = 0;  ///< packed size
+    uint64_t bytes = 0;  ///< size of the packed data, bytes
     uint64_t context = 0;
     uint64_t moved = 0;   ///< bytes sent as fragments
     int source_rank = 0;  ///< rank of this process in the view of the receiver

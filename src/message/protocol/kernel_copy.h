@@ -4,7 +4,7 @@
 //           protocol pays.
 //   costs   one copy, by the receiver alone: the sender may compute meanwhile. A microsecond to start, and page lookups.
 //   starts  within the match, where it also ends.
-//   packet  none of its own; the receiver replies with a FIN.
+//   packet  only the FIN with which the receiver replies.
 //   fails   if the kernel forbids it or cannot reach the memory, or if the sender's program has reused its buffer meanwhile
 //           (cancel_send.cpp): then the message is sent as fragments. If the sender has ended, the receive fails.
 #pragma once

@@ -4,7 +4,7 @@
 //           be able to register the memory.
 //   costs   no copy; a registration, unless a recent one is cached. The sender may compute meanwhile.
 //   starts  at the receiver, where it also ends; the memory stays registered until the send is done.
-//   packet  none of its own; the receiver replies with a FIN.
+//   packet  only the FIN with which the receiver replies.
 //   fails   with the connection, at any point: then the message is streamed from its beginning. A send that is abandoned deregisters
 //           its memory at once, which breaks a connection that is reading; the stream then sends the copy. If the sender has ended,
 //           the receive fails, but not before the device has released its buffer.

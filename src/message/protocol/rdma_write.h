@@ -1,5 +1,5 @@
-// RDMA write: the sender's device writes the message into the receiver's memory and notifies the receiver. Either a word is sent
-// behind the write (protocol `write`), or the write carries an immediate (protocol `note`), which saves one work request.
+// RDMA write: the sender's device writes the message into the receiver's memory and notifies the receiver. Either a separate word
+// follows the write (protocol `write`), or the write carries an immediate (protocol `note`), which saves one work request.
 //
 //   when    as for RDMA read, with the same RTS: an rkey in it shows that the sender's device accepts the memory.
 //   costs   no copy, but one packet more than RDMA read, and the sender has to poll.

@@ -25,8 +25,8 @@ namespace {
 STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;
 constinit auto& listed = listed_storage.value;
 
-/// Returns the receiver's cache distance, to be put into the RTS. Messages to far receivers use the kernel copy, which never measures
-/// whether they have moved nearer. So every 32nd RTS reports `near`, and the fragments that follow are measured.
+/// Returns the receiver's cache distance, for the RTS. A far receiver uses the kernel copy for most messages, which never measures whether
+/// it has moved nearer. So every 32nd RTS reports `near`: the receiver then asks for fragments, whose copies measure the distance.
 CopyPath::CacheDistance reach_of(link::Peer& peer) {
     constexpr uint32_t kSeldom = 32;
     if (peer.copies.reach() != CopyPath::CacheDistance::far || ++peer.offers_from_far % kSeldom != 0)
