@@ -7,8 +7,9 @@ namespace starling::progress {
 
 namespace {
 
-constexpr uint64_t kLateYieldNs = 1000;  ///< a longer yield let another thread run; an undisturbed one takes a third of this
-constexpr int kCrowdedAfter = 2;         ///< a core is crowded if this number of the last eight yields was late
+/// A yield that takes longer has let another thread run; an undisturbed one takes a third of this.
+constexpr uint64_t kLateYieldNs = 1000;
+constexpr int kCrowdedAfter = 2;  ///< a core is crowded if this number of the last eight yields was late
 
 }  // namespace
 

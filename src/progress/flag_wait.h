@@ -20,7 +20,7 @@ struct FlagWait {
     ListHook hook;
     bool (*ready)(void*);
     void* argument;
-    std::coroutine_handle<> waiter = nullptr;  ///< scheduled and unlinked when `ready` holds; null: a thread waits
+    std::coroutine_handle<> waiter = nullptr;  ///< coroutine to schedule when `ready` holds; null: a thread waits
 };
 
 /// Returns whether any awaited condition holds. The engine calls it at every poll.
