@@ -1,4 +1,4 @@
-// Copies: few bytes without a call; many bytes into memory that another core will read next.
+// Copy functions: for few bytes, without a call; for many bytes, into memory that another core will read next.
 #pragma once
 
 #include <cstddef>

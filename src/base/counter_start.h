@@ -1,7 +1,7 @@
 // Initial values of counters of few bits: sequence numbers, generations, serials, positions in rings. They wrap in a job that runs long
 // enough. A build with STARLING_COUNTER_START starts them shortly before the wrap, so that every test run passes through it.
 //
-// Counters on which two processes must agree start at the same value in all builds of one universe, which uses one build.
+// Two processes must agree on the initial values of some counters, so all processes of a universe must use one build.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ class Pool {
         return object;
     }
 
-    // The magic word is read where no object lives (any more). If T has virtual functions, the sanitizer must not check the type there.
+    // The magic word is also read in slots without an object. If T has virtual functions, the sanitizer must not check the type there.
     [[gnu::no_sanitize("vptr")]] void destroy(T* object) {
         const uint32_t index = object->pool_index;
         object->~T();

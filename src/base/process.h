@@ -30,12 +30,12 @@ struct ProcessOrigin {
 bool find_origin(pid_t pid, ProcessOrigin& out);
 
 /// Writes the program's buffered output before _exit(). Flushes only standard output and error, and skips a stream that another thread
-/// locks for longer than a moment: fflush(nullptr) would wait for a thread that reads standard input, for instance.
+/// locks for longer than a moment. (fflush(nullptr) would wait, for instance, for a thread that reads standard input.)
 void flush_output();
 
 /// Waits until the readers of standard output and error have read all data from pipes and local sockets, for half a second at most. Called
-/// before this process is killed together with its reader: when a process manager is notified of an abort, it ends its helpers on the hosts
-/// at once, and output that they have not read is lost.
+/// before this process is killed together with its reader. A process manager ends its helpers on the hosts as soon as it is notified of an
+/// abort, and output that they have not read is lost.
 void drain_output();
 
 /// Requests short time slices for this thread (Linux 6.12 and later): the scheduler runs a thread sooner if it asks for microseconds only.
