@@ -171,7 +171,7 @@ control::WellKnownSocket host_meeting(job::JobId job) {
 
 int connect_helper(job::JobId job) { return control::connect_at(host_meeting(job)); }
 
-// Acquires the right to start the helper. The listening sockets of `lock` embody it, so it ends with its holder, even if that is killed.
+// Acquires the right to start the helper. It lasts while the listening sockets of `lock` are open, so it ends even if its holder is killed.
 // Two processes may get it if other users take and release the abstract names meanwhile, or if only one of the two has a runtime directory.
 // Then one of the two helpers ends.
 static bool lock_start(job::JobId job, control::WellKnownListener& lock) {

@@ -118,8 +118,8 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
     const job::RankState state = cell.state.load();
     if (state != job::RankState::initialized && state != job::RankState::finalized) return false;
     const pid_t apart = cell.apart_pid.load();
-    // From another PID namespace than the rank's, this process's ancestors are not visible. But the rank was there first, so it is taken
-    // for the ancestor.
+    // From another PID namespace than the rank's, this process's ancestors are not visible. But the rank existed first, so it is taken for
+    // an ancestor.
     if ((apart == 0) != knows_pids() || (apart != 0 && cell.apart_namespace != find_pid_namespace())) return true;
     const pid_t rank = apart != 0 ? apart : cell.pid.load();
     ProcessOrigin origin;
