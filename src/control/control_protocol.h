@@ -17,16 +17,16 @@ namespace starling::control {
 
 enum class MessageKind : uint32_t {
     hello = 1,       ///< rank → launcher, first on every connection: ControlHello
-    spawn = 2,       ///< rank → launcher: SpawnRequest → SpawnReply
-    publish = 3,     ///< NameRequest → NameReply
-    unpublish = 4,   ///< NameRequest → NameReply
-    lookup = 5,      ///< NameRequest → NameReply with the port
+    spawn = 2,       ///< rank → launcher: spawns a job; SpawnRequest → SpawnReply
+    publish = 3,     ///< publishes a service name; NameRequest → NameReply
+    unpublish = 4,   ///< withdraws a service name; NameRequest → NameReply
+    lookup = 5,      ///< looks up a service name; NameRequest → NameReply with the port
     disconnect = 6,  ///< DisconnectNotice → NameReply: child and parents disconnect
     reply = 7,
     job_ended = 8,  ///< launcher → daemon, NameRequest with only the job: removes its names; no reply
     persist = 9,    ///< tool → daemon: keep running after the last client has left
-    stop = 10,      ///< tool → daemon: end
-    status = 11,    ///< tool → daemon → NameReply whose text is one line per fact
+    stop = 10,      ///< tool → daemon: end the daemon
+    status = 11,    ///< tool → daemon: asks for its state; → NameReply whose text is one line per fact
     resolve = 12,   ///< JobQuery → JobReply: location of this host's segment of a job, which is created if there is none
     /// JobQuery → JobReply: fill the address table of that job for the host of that rank, in this host's segment. The reply is sent when
     /// the rank's port is known or the rank has ended; the rank's word in the table shows which. A requester that does not want to wait may
