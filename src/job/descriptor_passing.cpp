@@ -98,8 +98,7 @@ DescriptorRequest request_of(DescriptorCall what, uint64_t inode) {
     return request;
 }
 
-/// Stores the first descriptor that came with a message, and closes all others: the kernel has opened them in this process too, whoever the
-/// sender is.
+/// Stores the first descriptor that came with a message, and closes all others, because the kernel has opened them in this process too.
 void receive_descriptors(msghdr& message, int& descriptor) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

@@ -25,7 +25,7 @@ struct DescriptorRequest {
     DescriptorCall what;
     uint32_t unused;
     JobId job;
-    uint64_t secret[2];       ///< secret of the job's segment; not checked if a rank asks for the segment of its own job
+    uint64_t secret[2];       ///< secret of the job's segment; not checked if a rank asks for the segment of its job
     uint64_t inode;           ///< inode of the memory
     JobId wanted;             ///< the job whose segment is wanted
     int32_t pid, descriptor;  ///< where the memory is: /proc/<pid>/fd/<descriptor>

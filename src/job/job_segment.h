@@ -24,7 +24,7 @@ struct JobAddress {
     int32_t owner_pid = 0;
     int32_t owner_fd = -1;
     HostId host = 0;  ///< host of the segment; 0: the host where the address is read
-    /// Ids are unique; the other members are the way to the segment, which differs between hosts.
+    /// Ids are unique. The other members locate the segment, and differ between hosts.
     bool operator==(const JobAddress& other) const { return id == other.id; }
 };
 
@@ -112,12 +112,12 @@ struct alignas(4096) JobHeader {
     alignas(64) std::atomic<JobState> state;
     std::atomic<int32_t> failed_rank;  ///< first rank that failed, or -1; valid when state is failed
     /// Number of ranks that have failed, on all hosts, if the job recovers. The daemon first marks the rank in the address table
-    /// (PortWord::failed), then increments this, then wakes the threads that sleep on this word, and rings the doorbells.
+    /// (PortWord::failed), then increments this word, then wakes the threads that sleep on it, and rings the doorbells.
     std::atomic<uint32_t> failures;
     /// 1 when a spawned job has disconnected from its parents and no longer ends with them. The parents set it here if the universe has one
     /// host; otherwise they notify their daemons.
     std::atomic<uint32_t> parted;
-    /// Ranks of this host that have reached the end of MPI_Init.
+    /// Number of ranks of this host that have reached the end of MPI_Init.
     alignas(64) std::atomic<uint32_t> arrived;
     /// 1 when all ranks on all hosts have reached the end of MPI_Init. Set by the daemon if there are several hosts, else not used.
     std::atomic<uint32_t> all_arrived;

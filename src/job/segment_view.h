@@ -36,7 +36,7 @@ class SegmentView {
     const std::string& my_host() const { return my_host_; }  ///< this host's name; empty in a stub
     const std::vector<std::string>& other_hosts() const { return other_hosts_; }
 
-    /// Ranks of this host; the functions below take an `index` less than ranks().
+    /// Returns the number of ranks of this host. The functions below take an `index` less than it.
     uint32_t ranks() const { return static_cast<uint32_t>(ranks_.size()); }
     uint32_t rank(uint32_t index) const { return ranks_[index]; }
     const RankCell& cell(uint32_t index) const { return reinterpret_cast<const RankCell*>(base_ + cells_)[index]; }
