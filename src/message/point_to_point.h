@@ -12,7 +12,7 @@ enum class SendMode : uint8_t { standard, synchronous };
 
 /// The facts about a message that send_at_once() found before it returned false, for start_unsent().
 struct Unsent {
-    link::Peer* peer;  ///< peer of the destination; null with failure_text(): it has none
+    link::Peer* peer;  ///< peer of the destination; null, with failure_text(), if there is none
     uint64_t bytes;    ///< size of the packed message, bytes
     bool eager;        ///< whether the message is short enough to be sent without a CTS
 };

@@ -100,7 +100,7 @@ void report_unexpected(WaitReporter& teller) {
             const Unexpected* message = unexpected_pool.at(i);
             if (!message) continue;
             ++seen;
-            // A message that a matched probe has taken can match no other receive.
+            // Skip a message that a matched probe has taken, because it can match no other receive.
             if (message->channel && !message->arrival_hook.linked()) continue;
             const WaitReportPage::OperationEntry operation = operation_of(*message);
             if (teller.waits_for_peer(operation.peer_job, operation.peer) != wanted_ones) continue;
