@@ -25,8 +25,8 @@ constexpr const char* kSlurmRemedy =
 constexpr const char* kOwnRemedy = "start it with Starling's mpiexec";
 constexpr const char* kPmiRemedy = "unset STARLING_PMI if it is set, or start it with Starling's mpiexec";
 
-// The order matters. If a program within a step of srun is started by another launcher, it has the variables of both, and those of the
-// other launcher are better evidence.
+// The first match counts. A program that another launcher starts within a step of srun has the variables of both, and those of the other
+// launcher are better evidence.
 constexpr Sign kSigns[] = {
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr, kPmiRemedy},
     {"MVAPICH's launcher", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", nullptr, kOwnRemedy},

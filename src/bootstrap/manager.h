@@ -17,9 +17,10 @@ struct ManagedJob {
     std::string name;  ///< the manager's own name, equal in all processes of the job and different from all other jobs
     uint32_t rank = 0, size = 0;
     uint32_t appnum = 0;
-    uint32_t universe_size = 0;              ///< MPI_UNIVERSE_SIZE; 0 if the manager does not report it
-    std::vector<job::Placement> placements;  ///< runs of ranks, every rank in exactly one; hosts numbered from 0
-    std::vector<std::string> hosts;          ///< host names, one per host; empty if the manager does not report names
+    uint32_t universe_size = 0;  ///< MPI_UNIVERSE_SIZE; 0 if the manager does not report it
+    /// Placement of the ranks as runs; every rank is in exactly one; hosts are numbered from 0.
+    std::vector<job::Placement> placements;
+    std::vector<std::string> hosts;  ///< host names, one per host; empty if the manager does not report names
 };
 
 enum class LookupOutcome {
