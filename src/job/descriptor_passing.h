@@ -28,7 +28,7 @@ struct DescriptorRequest {
     uint64_t secret[2];       ///< secret of the job's segment; not checked if a rank asks for the segment of its job
     uint64_t inode;           ///< inode of the memory
     JobId wanted;             ///< the job whose segment is wanted
-    int32_t pid, descriptor;  ///< where the memory is: /proc/<pid>/fd/<descriptor>
+    int32_t pid, descriptor;  ///< location of the memory: /proc/<pid>/fd/<descriptor>
 };
 /// Not 0 if the request was carried out.
 using DescriptorReply = uint32_t;

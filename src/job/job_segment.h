@@ -58,7 +58,7 @@ struct alignas(64) RankCell {
     /// the rank polled in between, so a packet that it has not received by then is not in transit any more.
     std::atomic<uint32_t> polls;
     /// A process on another host that has declared this rank unreachable: its rank + 1 and its job. The daemon writes both, the rank last
-    /// and only over 0; this rank reads it and resets it to 0.
+    /// and only if it was 0. This rank reads it and resets it to 0.
     std::atomic<uint32_t> abandoned_by_rank;
     std::atomic<JobId> abandoned_by_job;
     std::atomic<uint64_t>
