@@ -29,7 +29,7 @@ inline constexpr uint32_t kConnectionDepth = 64;
 inline constexpr uint32_t kHeader = 40;  ///< bytes of the GRH before a received datagram
 static_assert(kHeader % 8 == 0);
 
-/// wr_id consists of the kind of work and its buffer or position.
+/// Kinds of work requests. A wr_id consists of the kind and of the number of the buffer or the position in the queue.
 enum class Work : uint32_t { receive, datagram, connection };
 constexpr uint64_t work_id(Work work, uint32_t number) { return uint64_t{static_cast<uint32_t>(work)} << 32 | number; }
 constexpr Work work_of(uint64_t id) { return static_cast<Work>(id >> 32); }
