@@ -37,7 +37,7 @@ Port* port = nullptr;
     va_start(arguments, format);
     std::vsnprintf(more, sizeof more, format, arguments);
     va_end(arguments);
-    std::printf("side %d, line %d: not so: %s %s; the port says: %s\n", side, line, condition, more,
+    std::printf("side %d, line %d: this is false: %s %s; the port says: %s\n", side, line, condition, more,
                 port ? port->problem() : "");
     std::fflush(stdout);
     std::_Exit(1);
@@ -60,7 +60,7 @@ void tell(const std::string& name, const void* data, size_t bytes) {
 std::string read_file(const std::string& path, size_t bytes) {
     const auto end = Clock::now() + std::chrono::seconds(60);
     while (access(path.c_str(), F_OK) != 0) {
-        CHECK(Clock::now() < end, "no %s", path.c_str());
+        CHECK(Clock::now() < end, "the file %s did not appear", path.c_str());
         usleep(2000);
     }
     std::ifstream file(path, std::ios::binary);
@@ -115,7 +115,7 @@ Seen next(VerbsEvent::VerbsEventKind kind, int seconds = 60) {
     const auto end = Clock::now() + std::chrono::seconds(seconds);
     Seen seen;
     while (!look(kind, seen)) {
-        CHECK(Clock::now() < end, "no event of kind %d", static_cast<int>(kind));
+        CHECK(Clock::now() < end, "no event of kind %d was reported in time", static_cast<int>(kind));
         poll_once();
     }
     return seen;
@@ -124,7 +124,7 @@ Seen next(VerbsEvent::VerbsEventKind kind, int seconds = 60) {
 void until_taken(const std::function<WorkStatus()>& call) {
     WorkStatus status;
     while ((status = call()) == WorkStatus::busy) poll_once();
-    CHECK(status == WorkStatus::done, "status %d", static_cast<int>(status));
+    CHECK(status == WorkStatus::done, "the request was not accepted: status %d", static_cast<int>(status));
 }
 
 Bytes pattern(size_t bytes, unsigned seed) {
@@ -158,8 +158,10 @@ void datagrams() {
         if (side == 1) seen = next(VerbsEvent::VerbsEventKind::datagram);
         until_taken([&] { return port->send(theirs, parts, 2); });
         if (side == 0) seen = next(VerbsEvent::VerbsEventKind::datagram);
-        CHECK(seen.data == data, "datagram %u of %zu bytes came as %zu", i, data.size(), seen.data.size());
-        CHECK(std::memcmp(seen.event.gid, theirs.gid, 16) == 0 && seen.event.source_queue == theirs.queue, "of a stranger");
+        CHECK(seen.data == data, "datagram %u of %zu bytes arrived with %zu bytes or wrong contents", i, data.size(),
+              seen.data.size());
+        CHECK(std::memcmp(seen.event.gid, theirs.gid, 16) == 0 && seen.event.source_queue == theirs.queue,
+              "the sender's address is wrong");
     }
     const iovec long_one = {pattern(8, 0).data(), port->datagram_limit() + 1};
     CHECK(port->send(theirs, &long_one, 1) == WorkStatus::too_long);
@@ -173,14 +175,15 @@ void frames() {
         const Bytes data = pattern(i == 99 ? port->frame_limit() : i * 40, i);
         if (side == 0) send_frame(queue, data);
         const Seen seen = next(VerbsEvent::VerbsEventKind::frame);
-        CHECK(seen.data == data && seen.event.user == &user, "frame %u of %zu bytes", i, seen.data.size());
+        CHECK(seen.data == data && seen.event.user == &user, "frame %u of %zu bytes is wrong", i, seen.data.size());
         if (side == 1) send_frame(queue, data);
     }
     // Side 0 sends more frames than side 1 has receive buffers, and side 1 does not poll: its device answers "receiver not ready".
     for (unsigned i = 0; side == 0 && i < 1000; ++i) send_frame(queue, pattern(1 + i % 600, i));
     if (side == 1) usleep(200'000);
     for (unsigned i = 0; side == 1 && i < 1000; ++i)
-        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(1 + i % 600, i), "of the flood, %u", i);
+        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(1 + i % 600, i),
+              "frame %u, sent while the receiver did not poll, is wrong", i);
     meet("frames-done");
     queue->close(false);
 }
@@ -192,7 +195,7 @@ struct Area {
 
 uint64_t done() {
     const Seen seen = next(VerbsEvent::VerbsEventKind::done);
-    CHECK(seen.event.status == WorkStatus::done, "transfer %llu", static_cast<unsigned long long>(seen.event.token));
+    CHECK(seen.event.status == WorkStatus::done, "transfer %llu failed", static_cast<unsigned long long>(seen.event.token));
     return seen.event.token;
 }
 
@@ -233,17 +236,17 @@ void write_all(Queue* queue, const Mirror& mirror) {
 
 void check_all() {
     CHECK(next(VerbsEvent::VerbsEventKind::note).event.word == 4711);
-    CHECK(std::memcmp(area, pattern(kBytes, 7).data(), kBytes) == 0, "the long write");
+    CHECK(std::memcmp(area, pattern(kBytes, 7).data(), kBytes) == 0, "the contents of the long write are wrong");
     uint64_t words[5];
     std::memcpy(words, area + kBytes, sizeof words);
-    for (uint64_t i = 0; i < 5; ++i) CHECK(words[i] == 100 + i, "a short write");
+    for (uint64_t i = 0; i < 5; ++i) CHECK(words[i] == 100 + i, "the contents of a short write are wrong");
     std::memcpy(area, pattern(kBytes, 9).data(), kBytes);
 }
 
 void read_and_update(Queue* queue, const Mirror& mirror) {
     until_taken([&] { return queue->read(mirror.at(0, kBytes, 3)); });
     CHECK(done() == 3);
-    CHECK(std::memcmp(area, pattern(kBytes, 9).data(), kBytes) == 0, "the read");
+    CHECK(std::memcmp(area, pattern(kBytes, 9).data(), kBytes) == 0, "the contents of the read are wrong");
     const auto* word = reinterpret_cast<uint64_t*>(area + kBytes);
     until_taken([&] { return queue->fetch_add(mirror.at(kBytes, 8, 4), 5); });
     CHECK(done() == 4 && *word == 100);
@@ -290,11 +293,11 @@ void last_words() {
         queue->close(true);
     }
     for (unsigned i = 0; side == 1 && i < 40; ++i)
-        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(20, i), "last word %u", i);
+        CHECK(next(VerbsEvent::VerbsEventKind::frame).data == pattern(20, i), "frame %u, sent before the close, is wrong", i);
     meet("last-heard");
     const auto end = Clock::now() + std::chrono::seconds(20);
     while (side == 0 && port->counters().queues > 0) {
-        CHECK(Clock::now() < end, "a queue that lingers does not end");
+        CHECK(Clock::now() < end, "the closed queue still lingers");
         poll_once();
     }
     if (side == 1) queue->close(false);
@@ -385,7 +388,7 @@ void removal() {
     Seen seen;
     const VerbsEvent::VerbsEventKind last = side == 0 ? VerbsEvent::VerbsEventKind::broken : VerbsEvent::VerbsEventKind::down;
     while (!look(last, seen)) {
-        CHECK(Clock::now() < end, "no event");
+        CHECK(Clock::now() < end, "no event was reported in time");
         const Bytes data = pattern(200, 3);
         const iovec part = {const_cast<std::byte*>(data.data()), data.size()};
         queue->send(&part, 1);
@@ -419,13 +422,13 @@ void open_port(const char* library_file, const char* device) {
         port = plugin->open(&facts[i], &options, problem, sizeof problem);
         CHECK(port, "%s", problem);
     }
-    CHECK(port, "no device %s", device);
+    CHECK(port, "there is no device %s", device);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-    CHECK(count > 4, "device <plugin> <device> <side> <directory> <step>...");
+    CHECK(count > 4, "usage: device <plugin> <device> <side> <directory> <step>...");
     side = std::atoi(words[3]);
     directory = words[4];
     open_port(words[1], words[2]);

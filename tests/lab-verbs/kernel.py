@@ -28,7 +28,7 @@ def package():
         kind, _, name = line.strip().partition(": ")
         if kind == "Depends" and name.startswith("linux-image-"):
             return name
-    raise Problem(f"apt knows no kernel: {PACKAGE} depends on nothing (apt-get update)")
+    raise Problem(f"apt knows no package on which {PACKAGE} depends; run apt-get update")
 
 
 def unpack(name, place):
@@ -38,7 +38,7 @@ def unpack(name, place):
     output_of("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", name, cwd=place)
     found = list(place.glob("*.deb"))
     if len(found) != 1:
-        raise Problem(f"apt-get download {name} brought {len(found)} packages")
+        raise Problem(f"apt-get download {name} downloaded {len(found)} packages in place of one")
     output_of("dpkg", "-x", str(found[0]), str(place))
     found[0].unlink()
     version = name.removeprefix("linux-image-")

@@ -35,9 +35,9 @@ def check_machine():
         raise Problem("virtual machines with this machine's file system need root", places.SKIPPED)
     for command in ("qemu-system-x86_64", "cpio", "modprobe", "dpkg", "apt-get", "setpriv"):
         if shutil.which(command) is None:
-            raise Problem(f"lab-verbs needs the command {command}: tools/install-packages verbs")
+            raise Problem(f"lab-verbs needs the command {command}; install it with tools/install-packages verbs")
     if not Path("/bin/busybox").exists():
-        raise Problem("lab-verbs needs /bin/busybox: tools/install-packages verbs")
+        raise Problem("lab-verbs needs /bin/busybox; install it with tools/install-packages verbs")
 
 
 def remove_orphans():
@@ -71,7 +71,7 @@ class Machines:
     def up(self, machines, rails=1, mtu=4200, memory=768, processors=1):
         check_machine()
         if not 1 <= machines <= MOST or not 1 <= rails <= 2:
-            raise Problem(f"1 to {MOST} machines with one or two rails, not {machines} with {rails}")
+            raise Problem(f"{machines} machines with {rails} rails are not possible; use 1 to {MOST} machines with 1 or 2 rails")
         place = kernel.prepare()
         self.rail_count = rails
         remove_orphans()
@@ -175,7 +175,7 @@ class Machines:
         self.running[machine - 1].wait(DOWN_SECONDS)
 
     def address(self, machine):
-        """Returns the machine's address on the way in from this machine, which no other lab uses."""
+        """Returns the address by which this machine reaches the virtual machine; no other lab uses it."""
         number = os.getpid() % 65536
         return f"127.{128 + number // 256 % 64}.{number % 256}.{machine}"
 
@@ -184,7 +184,7 @@ class Machines:
         return [sys.executable, "-B", str(HERE / "enter"), self.address(machine)] + [str(word) for word in command]
 
     def run(self, machine, command, **options):
-        """subprocess.run on a machine, with output as text."""
+        """Runs a command on a machine, as subprocess.run() does, with its output as text."""
         options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL} | options
         return subprocess.run(self.entering(machine, command), check=False, **options)
 

@@ -163,7 +163,7 @@ std::string address_of(int host, int rail) { return "10.77." + std::to_string(ra
 
 Host start_host(const Plan& plan, int index) {
     int go[2], ready[2];
-    if (pipe2(go, O_CLOEXEC) != 0 || pipe2(ready, O_CLOEXEC) != 0) die("pipes of a host");
+    if (pipe2(go, O_CLOEXEC) != 0 || pipe2(ready, O_CLOEXEC) != 0) die("cannot create the pipes of a host");
     must(unshare(CLONE_NEWTIME), "time namespace");
     std::string ahead = std::to_string(index * clock_step);
     write_file("/proc/self/timens_offsets", "monotonic " + ahead + " 0\nboottime " + ahead + " 0\n");

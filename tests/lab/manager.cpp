@@ -52,7 +52,8 @@ Arguments parse(int argc, char** argv) {
         else
             (numbers++ == 0 ? result.least : result.most) = std::atof(word.c_str());
     }
-    if (numbers != 2 || result.least < 0 || result.most < result.least) errno = EINVAL, die("two times in milliseconds wanted");
+    if (numbers != 2 || result.least < 0 || result.most < result.least)
+        errno = EINVAL, die("the arguments must be two times in milliseconds, the lesser first");
     return result;
 }
 
@@ -116,7 +117,7 @@ class Tables {
         must(static_cast<int>(recv(fd_, answer, sizeof answer, 0)), "netlink");
         const int error = reinterpret_cast<const nlmsgerr*>(NLMSG_DATA(reinterpret_cast<const nlmsghdr*>(answer)))->error;
         if (error != 0 && error != -EEXIST && error != -ENOENT && error != -ENODEV && error != -EINVAL)
-            errno = -error, die("the bridge's table");
+            errno = -error, die("cannot change the bridge's table");
     }
 
   private:

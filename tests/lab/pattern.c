@@ -17,7 +17,7 @@ static void exchange(MPI_Comm comm, int peer, int rounds) {
             memset(in, 0, (size_t)sizes[s]);
             MPI_Sendrecv(out, sizes[s], MPI_BYTE, peer, 0, in, sizes[s], MPI_BYTE, peer, 0, comm, MPI_STATUS_IGNORE);
             if (memcmp(in, out, (size_t)sizes[s]) != 0) {
-                fprintf(stderr, "the message is not what was sent\n");
+                fprintf(stderr, "pattern: a received message differs from the one that was sent\n");
                 MPI_Abort(comm, 3);
             }
         }

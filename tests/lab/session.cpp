@@ -58,7 +58,7 @@ struct Command {
 
 Command start(const std::string& line) {
     int in[2], out[2], err[2];
-    if (pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC)) die("pipes of a command");
+    if (pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC)) die("cannot create the pipes of a command");
     pid_t pid = must(fork(), "process of a command");
     if (pid == 0) {
         dup2(in[0], 0);
@@ -135,7 +135,7 @@ void serve_host(bool agents, std::string_view ready) {
     sigprocmask(SIG_BLOCK, &mask, nullptr);
     int children = must(signalfd(-1, &mask, SFD_CLOEXEC), "signalfd");
     int listener = agents ? listen_for_agents() : -1;
-    if (!write_all(STDOUT_FILENO, ready.data(), ready.size())) die("ready");
+    if (!write_all(STDOUT_FILENO, ready.data(), ready.size())) die("cannot report that the host is ready");
     // Redirect standard output and error, so that a process that reads them until their end does not wait for this process.
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);

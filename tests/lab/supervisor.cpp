@@ -57,7 +57,8 @@ Arguments parse(int argc, char** argv) {
     }
     Plan& plan = result.plan;
     bool sound = plan.hosts >= 1 && plan.hosts <= most_hosts && plan.rails >= 1 && plan.rails <= 8;
-    if (!sound || plan.state.empty()) errno = ERANGE, die("1 to 250 hosts with 1 to 8 rails, and a directory");
+    if (!sound || plan.state.empty())
+        errno = ERANGE, die("the arguments must give 1 to 250 hosts, 1 to 8 rails and a state directory");
     plan.fixed_neighbours = plan.hosts > most_with_arp;
     return result;
 }
@@ -129,18 +130,18 @@ void lay_cables(const Plan& plan, const std::vector<Host>& hosts) {
         must(setns(fd, CLONE_NEWNET), "the switch");
         dup2(STDERR_FILENO, STDOUT_FILENO);
         execlp("ip", "ip", "-batch", file.c_str(), nullptr);
-        die("ip (of iproute2)");
+        die("cannot run ip (package iproute2)");
     }
     int status = 0;
     waitpid(pid, &status, 0);
-    if (status != 0) errno = EIO, die("cables to the hosts");
+    if (status != 0) errno = EIO, die("ip cannot create the cables to the hosts");
 }
 
 void bring_up(const Plan& plan, const std::vector<Host>& hosts) {
     char byte = 'g';
     for (const Host& host : hosts) write_all(host.go, &byte, 1);
     for (const Host& host : hosts)
-        if (!read_all(host.ready, &byte, 1)) errno = ECHILD, die("a host did not come up");
+        if (!read_all(host.ready, &byte, 1)) errno = ECHILD, die("a host did not start");
     std::string pids = std::to_string(getpid()) + "\n";
     for (const Host& host : hosts) pids += std::to_string(host.pid) + "\n";
     write_file(plan.state + "/pids", pids);

@@ -85,7 +85,7 @@ Arguments parse(int argc, char** argv) {
         else
             names.push_back(word);
     }
-    if (names.size() != 2) errno = EINVAL, die("two interfaces wanted");
+    if (names.size() != 2) errno = EINVAL, die("the arguments must name two interfaces");
     result.a = names[0];
     result.b = names[1];
     return result;

@@ -40,7 +40,7 @@ class Groups:
             if self.frames()[last]["frames_toward"] == before:
                 return
             time.sleep(0.1)
-        raise Problem("the switch does not snoop")
+        raise Problem("the switch still floods groups; its IGMP snooping does not work")
 
     # While lab-manager runs, a firewall rule drops IGMP reports after lab-manager has read them, so that the bridges do not get them.
 
@@ -54,7 +54,7 @@ class Groups:
         self.lab.must(0, [places.programs() / "lab-manager", least, most, "--seed", seed, "--pid", self.pid_file])
 
     def free(self):
-        """Lets joins take effect at once again. The manager's entries in the tables stay."""
+        """Ends lab-manager, so that joins take effect at once again. The entries that it made in the bridges' tables stay."""
         if self.pid_file.exists():
             self.lab.run(0, ["kill", self.pid_file.read_text().strip()])
             self.pid_file.unlink()

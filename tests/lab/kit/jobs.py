@@ -40,7 +40,7 @@ class Build:
 
 
 def host_list(hosts, ranks):
-    """lab1:2,lab2:1 ...: ranks spread evenly over the first hosts."""
+    """Returns a host list, "lab1:2,lab2:1", that spreads the ranks evenly over the first hosts."""
     numbers = list(hosts) if not isinstance(hosts, int) else list(range(1, hosts + 1))
     shares = [ranks // len(numbers) + (i < ranks % len(numbers)) for i in range(len(numbers))]
     return ",".join(f"lab{host}:{share}" for host, share in zip(numbers, shares) if share > 0)
@@ -70,7 +70,7 @@ class Job:
                                         stderr=self.files[1], env=os.environ | (environment or {}))
 
     def output(self):
-        """Returns its output so far."""
+        """Returns the job's output so far."""
         return os.pread(self.files[0].fileno(), 1 << 24, 0).decode(errors="replace")
 
     def errors(self):
@@ -86,7 +86,7 @@ class Job:
         return True
 
     def end(self, within=60, grace=GRACE):
-        """Waits for its end, then for the end of everything that it has started on any host."""
+        """Waits for mpiexec's end, then for the end of everything that it has started on any host."""
         code, stacks = None, ""
         try:
             code = self.process.wait(timeout=within)

@@ -26,7 +26,7 @@ UP_SECONDS = 60
 class Lab:
     def __init__(self, name):
         if not name or "/" in name or name.startswith("."):
-            raise Problem(f"'{name}' can't be the name of a lab")
+            raise Problem(f"'{name}' is not a valid lab name; use one without '/' that does not begin with '.'")
         self.name = name
         self.state = places.LABS / name
         self.supervisor = None  # set if the lab ends with this process
@@ -45,7 +45,7 @@ class Lab:
     # Start and end
 
     def is_up(self):
-        """Returns whether its supervisor runs, which holds the lock."""
+        """Returns whether the lab's supervisor runs, which holds the lab's lock."""
         try:
             with open(self.state / "lock", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -71,7 +71,7 @@ class Lab:
             process.kill()
             process.wait()
             shutil.rmtree(self.state, ignore_errors=True)
-            raise Problem("the hosts did not come up (the reason stands above)")
+            raise Problem("the hosts did not start; the reason is printed above")
         process.stdout.close()
         self.supervisor = process if tied else None
 
@@ -84,7 +84,7 @@ class Lab:
         deadline = time.monotonic() + UP_SECONDS
         while self.is_up():
             if time.monotonic() > deadline:
-                raise Problem(f"the lab '{self.name}' does not end")
+                raise Problem(f"the lab '{self.name}' did not end within {UP_SECONDS} s")
             time.sleep(0.005)
         if self.supervisor:
             self.supervisor.wait()
@@ -99,7 +99,7 @@ class Lab:
         try:
             return [int(line) for line in (self.state / "pids").read_text().split()]
         except FileNotFoundError:
-            raise Problem(f"there is no lab '{self.name}'; make one with: lab --name {self.name} up 4") from None
+            raise Problem(f"there is no lab '{self.name}'; start it with: lab --name {self.name} up 4") from None
 
     def size(self):
         return len(self.pids()) - 2
@@ -125,7 +125,7 @@ class Lab:
         return [str(places.programs() / "lab-enter"), str(self.pid(host))] + [str(word) for word in command]
 
     def run(self, host, command, **options):
-        """subprocess.run on a host, with output as text."""
+        """Runs a command on a host, as subprocess.run() does, with its output as text."""
         options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL} | options
         return subprocess.run(self.entering(host, command), check=False, **options)
 

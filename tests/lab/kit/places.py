@@ -20,10 +20,10 @@ class Problem(Exception):
 def check_machine():
     """Raises Problem if no lab can be created. The exit code means `skipped` if rights are missing, and `failed` if programs are."""
     if os.geteuid() != 0:
-        raise Problem("making hosts needs root (network and mount namespaces)", SKIPPED)
+        raise Problem("creating hosts needs root (network and mount namespaces)", SKIPPED)
     for command in ("ip", "tc", "ethtool"):
         if shutil.which(command) is None:
-            raise Problem(f"making hosts needs the command {command}: tools/install-packages test")
+            raise Problem(f"creating hosts needs the command {command}; install it with tools/install-packages test")
     for kind in ("net", "mnt", "uts", "ipc", "pid", "time"):
         if not os.path.exists(f"/proc/self/ns/{kind}"):
             raise Problem(f"this kernel has no {kind} namespaces", SKIPPED)
@@ -35,5 +35,5 @@ def programs():
         return Path(os.environ["LAB_BIN"])
     built = sorted(ROOT.glob("build*/tests/lab/lab-hosts"), key=lambda path: path.stat().st_mtime)
     if not built:
-        raise Problem("the lab's programs are not built: ninja -C build lab-hosts lab-enter lab-wire agent")
+        raise Problem("the lab's programs are not built; build them with: ninja -C build lab-hosts lab-enter lab-wire agent")
     return built[-1].parent

@@ -20,7 +20,7 @@ def start(lab, hosts=None):
     try:
         subprocess.run([SSHD, "-V"], capture_output=True, check=False)
     except FileNotFoundError:
-        raise Problem(f"there is no {SSHD} (package openssh-server)") from None
+        raise Problem(f"{SSHD} is not installed; it is in the package openssh-server") from None
     folder = lab.state / "ssh"
     folder.mkdir(mode=0o700, exist_ok=True)
     if not (folder / "user").exists():

@@ -12,7 +12,7 @@ SEGMENTS = "tso on gso on tx-udp-segmentation on"
 
 
 def probability(text):
-    """5% or 0.05 → 0.05"""
+    """Returns the probability, from 0 to 1, that "5%" or "0.05" means."""
     match = re.fullmatch(r"([0-9.]+)(%?)", text)
     if not match or not 0 <= float(match[1]) / (100 if match[2] else 1) <= 1:
         raise Problem(f"'{text}' is not a probability; use 5% or 0.05")
@@ -20,7 +20,7 @@ def probability(text):
 
 
 def milliseconds(text):
-    """20ms, 20 or 1s → 20.0, 20.0, 1000.0"""
+    """Returns the milliseconds that "20ms", "20" or "1s" means."""
     match = re.fullmatch(r"([0-9.]+)(ms|s|us|)", text)
     if not match:
         raise Problem(f"'{text}' is not a time; use 20ms")
@@ -44,7 +44,7 @@ class Wire:
         self.pid_file = lab.state / f"wire-{self.port}.pid"
 
     def state(self):
-        """Returns its faults: {"cut": true, "slow": "10mbit", "drop": 0.05, ...}; {} if there is none."""
+        """Returns the cable's faults: {"cut": true, "slow": "10mbit", "drop": 0.05, ...}; {} if there is none."""
         return json.loads(self.file.read_text()) if self.file.exists() else {}
 
     def _remember(self, changes):
@@ -77,7 +77,7 @@ class Wire:
         self._remember({"slow": rate})
 
     def trouble(self, **faults):
-        """Changes its faults: drop, duplicate, reorder (0 to 1), delay, jitter (ms), only (\"toward-host\" or
+        """Changes the cable's faults: drop, duplicate, reorder (0 to 1), delay, jitter (ms), only (\"toward-host\" or
         \"from-host\"), seed."""
         state = self._remember(faults)
         wanted = any(state.get(key) for key in FAULTS)
@@ -130,7 +130,7 @@ class Wire:
         self._on_host(f"ethtool -K {self.end} {SEGMENTS}")
 
     def carries(self):
-        """Returns whether the host's end has a carrier."""
+        """Returns whether the host's interface on this cable has a carrier."""
         shown = self.lab.run(self.host, ["cat", f"/sys/class/net/{self.end}/carrier"], stderr=subprocess.DEVNULL,
                              capture_output=False, stdout=subprocess.PIPE)
         return shown.stdout.strip() == "1"

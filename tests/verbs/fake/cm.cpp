@@ -106,13 +106,13 @@ int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*) {
     channel.events.push_back(event);
     ++id.joined;
     const uint64_t one = 1;
-    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("no event can be reported");
+    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("cannot write to the event channel");
     return 0;
 }
 
 int rdma_leave_multicast(rdma_cm_id* shown, sockaddr*) {
     const Locked locked(world().lock);
-    if (--object<Identifier>(shown).joined < 0) misuse("a group is left that was not joined");
+    if (--object<Identifier>(shown).joined < 0) misuse("the program leaves a group that it has not joined");
     return 0;
 }
 

@@ -32,7 +32,7 @@ void misuse(const char* format, ...) {
 
 Gid gid_of(const std::string& text) {
     Gid gid = {};
-    if (inet_pton(AF_INET6, text.c_str(), gid.data()) != 1) misuse("%s is no GID", text.c_str());
+    if (inet_pton(AF_INET6, text.c_str(), gid.data()) != 1) misuse("%s is not a GID", text.c_str());
     return gid;
 }
 
@@ -162,7 +162,7 @@ void break_queue(uint32_t number, int status) {
         Context& context = pair->context();
         context.events.push_back(event);
         const uint64_t one = 1;
-        if (write(context.shown.async_fd, &one, sizeof one) != sizeof one) misuse("no event can be reported");
+        if (write(context.shown.async_fd, &one, sizeof one) != sizeof one) misuse("cannot write to the event descriptor");
     }
     pair->break_with(static_cast<ibv_wc_status>(status));
 }
@@ -270,7 +270,7 @@ void World::tell(Device& device, ibv_event_type type) {
         event.element.port_num = 1;
         context->events.push_back(event);
         const uint64_t one = 1;
-        if (write(context->shown.async_fd, &one, sizeof one) != sizeof one) misuse("no event can be reported");
+        if (write(context->shown.async_fd, &one, sizeof one) != sizeof one) misuse("cannot write to the event descriptor");
     }
 }
 
@@ -283,7 +283,7 @@ void World::tell(CompletionQueue& queue, const ibv_wc& completion, uint64_t free
     Channel& channel = object<Channel>(queue.shown.channel);
     channel.fired.push_back(&queue.shown);
     const uint64_t one = 1;
-    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("no completion can be reported");
+    if (write(channel.shown.fd, &one, sizeof one) != sizeof one) misuse("cannot write to the completion channel");
 }
 
 std::byte* World::memory(uint64_t address, uint64_t bytes, uint32_t key, int access) {

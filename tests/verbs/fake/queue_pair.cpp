@@ -36,7 +36,7 @@ Packet::Kind kind_of(ibv_wr_opcode opcode) {
         case IBV_WR_ATOMIC_CMP_AND_SWP:
             return Packet::compare_swap;
         default:
-            misuse("work of kind %d", opcode);
+            misuse("a work request has the unsupported opcode %d", opcode);
     }
 }
 
@@ -95,7 +95,7 @@ int QueuePair::post(const ibv_send_wr& work) {
 
 void QueuePair::post_datagram(const ibv_send_wr& work, const Work& as) {
     Packet packet = as.packet;
-    if (packet.header.kind != Packet::send) misuse("a datagram queue moves no memory");
+    if (packet.header.kind != Packet::send) misuse("a datagram queue pair cannot read or write memory");
     packet.header.kind = Packet::datagram;
     const AddressHandle& handle = object<AddressHandle>(work.wr.ud.ah);
     std::memcpy(packet.header.to.data(), handle.attributes.grh.dgid.raw, 16);
@@ -262,7 +262,7 @@ void QueuePair::answered(const Packet& packet) {
     --sent;
     if (!packet.data.empty()) {
         std::byte* memory = world().memory(work.answer.addr, packet.data.size(), work.answer.lkey, IBV_ACCESS_LOCAL_WRITE);
-        if (!memory) misuse("what was read has no registered memory to go to any more");
+        if (!memory) misuse("the destination of a read is no longer registered memory");
         std::memcpy(memory, packet.data.data(), packet.data.size());
     }
     end(work, IBV_WC_SUCCESS);

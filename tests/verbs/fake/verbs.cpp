@@ -35,7 +35,7 @@ void counted(const char* kind) { ++world().living[kind]; }
 
 int new_event_descriptor() {
     const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    if (descriptor < 0) misuse("no eventfd: %s", strerror(errno));
+    if (descriptor < 0) misuse("cannot create an eventfd: %s", strerror(errno));
     return descriptor;
 }
 
@@ -399,7 +399,7 @@ int ibv_destroy_qp(ibv_qp* shown) {
     World& all = world();
     const Locked locked(all.lock);
     auto& pair = object<QueuePair>(shown);
-    if (!pair.groups.empty()) misuse("a queue pair is destroyed that is in %zu groups", pair.groups.size());
+    if (!pair.groups.empty()) misuse("a queue pair is destroyed while it is a member of %zu groups", pair.groups.size());
     --pair.sends().users;
     --pair.receives().users;
     --pair.stock().users;

@@ -403,7 +403,7 @@ void join(Device& device, const Gid& group) {
     if (!place) return;
     if (place->groups < 0) {
         place->groups = bound(SOCK_DGRAM, {.s_addr = INADDR_ANY}, kGroupPort);
-        if (place->groups < 0) misuse("no socket for groups: %s", strerror(errno));
+        if (place->groups < 0) misuse("cannot open a socket for groups: %s", strerror(errno));
         const int no = 0;
         setsockopt(place->groups, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof no);
         watch(place->groups, EPOLLIN, &place->groups);
