@@ -1,5 +1,6 @@
-/* Bandwidth between two processes: windows of messages, each window acknowledged. One direction, or with --both two at a time (the sum is
- * reported). As is usual, all messages of a window use one buffer, so sizes that fit the cache show the cache. */
+/* Bandwidth between two processes: windows of messages, each window acknowledged. One direction, or with --both both directions at once
+ * (the sum is reported). As is usual, all messages of a window use one buffer, so sizes that fit in the cache show the bandwidth of the
+ * cache. */
 #include <stdlib.h>
 
 #include "common/bench.h"

@@ -11,15 +11,15 @@ typedef struct {
     int *in, *out;
     int count;   /* number of ints per block */
     int blocks;  /* number of blocks: one per process of the larger group */
-    int* shares; /* reduce_scatter: number of ints for each process of the own group */
+    int* shares; /* number of ints that each process of this group gets from reduce_scatter */
 } Work;
 
-/* The root of a call, and the calling process's part in it. */
+/* The root of a call, and the role of the calling process. */
 typedef struct {
     int side, rank; /* side and rank of the root */
-    int argument;   /* root argument that this process passes */
+    int argument;   /* value of the root argument in this process */
     int i_am;       /* whether this process is the root */
-    int in_side;    /* 1: on the receiving side of a fan-out (or the sending side of a fan-in) */
+    int in_side;    /* whether this process receives in a bcast or scatter, or sends in a reduce or gather */
 } Root;
 
 static Root root_of(const Team* t, long i) {
@@ -80,7 +80,7 @@ enum { kNever, kAlways, kEqual };
 typedef struct {
     const char* name;
     Call call;
-    int sized;    /* whether the operation has a message size (0: no) */
+    int sized;    /* whether the operation has a message size */
     int inter;    /* whether the operation exists between groups: always, never, or if shares are equal */
     long largest; /* bytes per block above which the operation is not measured */
 } Operation;

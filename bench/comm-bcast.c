@@ -17,7 +17,7 @@ typedef struct {
     char* buffer;
     int bytes, check;
     MPI_Group first_half, all;
-    unsigned drawn; /* state of the random numbers of `fresh`, equal in all processes */
+    unsigned drawn; /* state of the random numbers for --operations fresh, equal in all processes */
 } Context;
 
 /* Chooses half of the processes, a different half each time; returns whether this process is one of them. */
@@ -34,9 +34,9 @@ static int draw(const Team* t, Context* c, MPI_Group* members) {
     return mine != MPI_UNDEFINED;
 }
 
-/* Creates a communicator. dup: all processes; split: two halves, every other process; create: the first half, the rest gets none; fresh: a
- * random half. A random half has most likely not been together before, as in programs whose communicators follow their data, so a library
- * cannot reuse the state of an earlier communicator. */
+/* Creates a communicator. dup: all processes; split: two halves, of every other process each; create: the first half; fresh: a random half.
+ * A random half has most likely not been together before, as in programs whose communicators follow their data. So a library cannot reuse
+ * the state of an earlier communicator. */
 static MPI_Comm make(const Team* t, Context* c) {
     MPI_Comm made = MPI_COMM_NULL;
     switch (c->kind) {
@@ -96,7 +96,7 @@ static double work_time(const Team* t, const Options* options, Context* c, long 
     return microseconds ? bench_team_measure(t, options, only_work, c, 1e6).value : 0;
 }
 
-/* Returns microseconds per broadcast, without the computation. */
+/* Returns microseconds per broadcast, without the time of the computation. */
 static Stats measure(const Team* t, const Options* options, Context* c, double work) {
     c->check = options->check;
     if (c->check) repeat(t, 2, c);

@@ -12,7 +12,7 @@ enum { kMaxRepetitions = 1000 };
 enum Step { kOpen, kPublish, kLookup, kConnect, kFirst, kMerge, kDisconnect, kUnpublish, kClose, kJoin, kSteps };
 static const struct {
     const char* name;
-    const char* group; /* group of operations, selected by -o */
+    const char* group; /* name by which -o selects the operation */
 } kNames[kSteps] = {{"open-port", "connect"},        {"publish", "names"}, {"lookup", "names"},       {"connect", "connect"},
                     {"first-round-trip", "connect"}, {"merge", "connect"}, {"disconnect", "connect"}, {"unpublish", "names"},
                     {"close-port", "connect"},       {"join", "join"}};
@@ -20,7 +20,7 @@ static const struct {
 typedef struct {
     MPI_Comm half;
     int side;   /* side of the connection; 0: accepts */
-    int first;  /* whether this is the first process of the half */
+    int first;  /* whether this process is the first of its half */
     int second; /* used by side 0: rank in MPI_COMM_WORLD of the other half's first process */
     int size;   /* number of processes of the half */
     int names;

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     MPI_Win_allocate_shared(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_shared_query(win, doomed, &bytes, &unit, &died);
-    *(volatile double*)memory = *(volatile double*)died;  // touches both pages before the time is taken
+    *(volatile double*)memory = *(volatile double*)died;  // touch both pages, so that page faults do not count
     if (rank == doomed) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, doomed, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == doomed) {
@@ -56,13 +56,13 @@ int main(int argc, char** argv) {
         raise(SIGKILL);
     }
     int error = wait_for(argv[1], doomed, win);
-    // A process that requested the lock only after others had detected the death may have acquired it.
+    // The lock may have been granted to a process that requested it after others had detected the death, so request it again.
     while (error == MPI_SUCCESS && strcmp(argv[1], "lock") == 0) {
         MPI_Win_unlock(doomed, win);
         error = wait_for(argv[1], doomed, win);
     }
     const double late = now() - *died;
-    sleep_for(20);  // keeps this process from using the others' cores for its failure handling
+    sleep_for(20);  // so that this process's failure handling does not use the others' cores
     if (error == MPI_SUCCESS) return fprintf(stderr, "rank %d: no error\n", rank), 1;
     printf("%.3f\n", late);
     fflush(stdout);

@@ -13,8 +13,8 @@ static int ascending(const void* a, const void* b) {
     return (left > right) - (left < right);
 }
 
-/* Runs rounds until the time of the part is over. The measuring process decides this: the first byte of a message says whether another
- * round follows. */
+/* Measures for the time of one part. The process that measures decides when it ends: the first byte of a message says whether another round
+ * follows. */
 static double part(MPI_Comm comm) {
     char data[8] = {1};
     long rounds = 0;

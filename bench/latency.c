@@ -32,7 +32,7 @@ static double send_message(const Pair* pair, const Message* m, long i) {
     return writing;
 }
 
-/* The writing of both sides is part of each round trip, so the follower sends its time to the leader. */
+/* Each round trip includes the writing of both processes, so the follower sends its writing time to the leader, which subtracts it. */
 static double writing_of_both(const Pair* pair, double own) {
     double others = 0;
     if (pair->role == 0) {

@@ -6,7 +6,7 @@
 #include "common/team.h"
 
 typedef struct {
-    MPI_Comm half; /* this process's group as an intra-communicator */
+    MPI_Comm half; /* intra-communicator of this process's group */
     MPI_Comm made;
     MPI_Win window; /* result of the operation if it is a window */
     char memory[64];

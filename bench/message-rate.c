@@ -15,7 +15,7 @@ typedef struct {
 static void windows(const Team* t, long iterations, void* context) {
     const Stream* s = context;
     int half = t->inter ? 0 : t->total / 2, sends = t->inter ? t->side == 0 : t->rank < half;
-    int peer = sends ? t->rank + half : t->rank - half; /* rank of the partner; between groups: the same rank */
+    int peer = sends ? t->rank + half : t->rank - half; /* rank of the partner; the same rank between two groups */
     char word = 0;
     for (long i = 0; i < iterations; ++i) {
         for (int k = 0; k < s->window; ++k) {

@@ -51,7 +51,7 @@ static double batch(const Pair* pair, const Access* a, size_t which, long comput
         double begin = bench_now(), now = begin;
         if (!kOperations[which].locks) MPI_Win_lock(MPI_LOCK_SHARED, pair->peer, 0, a->win);
         long done = 0;
-        /* Without progress in the other process the first operation alone takes longer than this. */
+        /* If the other process makes no progress, the first operation alone takes longer than this. */
         while ((now - begin) * 1e6 < 0.5 * kBatchMicroseconds) {
             kOperations[which].once(a, pair->peer);
             ++done;

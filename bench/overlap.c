@@ -80,7 +80,7 @@ static void repeat(const Team* t, long iterations, void* context) {
 /* Returns the value that process r of a side sends in position j. */
 static int element(int side, int r, int j) { return side * 7001 + r * 101 + j % 8191; }
 
-/* Returns the value to be received in position j; *known is 0 if none is. */
+/* Returns the value that must be received in position j; *known is 0 if the position receives none. */
 static int expected(const Team* t, const Context* c, int j, int* known) {
     int from = t->inter ? 1 - t->side : 0, block = j / c->count, offset = j % c->count, sum = 0;
     *known = block == 0;

@@ -3,10 +3,10 @@
  *
  * - phases: number of peers, messages per peer and their size all change by phase.
  * - same-partners: the same phases, but the partners never change, which shows the cost of the change.
- * - peers: by number of peers; 1 KB messages (-w per peer), new partners in each phase.
- * - messages: by messages per peer in a phase; 1 KB, at most four peers, new partners in each phase.
+ * - peers: one row per number of peers; messages of 1 KB (-w per peer), new partners in each phase.
+ * - messages: one row per number of messages to a peer in a phase; 1 KB, at most four peers, new partners in each phase.
  *
- * -k: numbers of peers; -s: sizes to draw from in phases. */
+ * -k: numbers of peers; -s: sizes from which `phases` chooses at random. */
 #include <stdlib.h>
 
 #include "common/team.h"
@@ -21,14 +21,14 @@ typedef struct {
 typedef struct {
     const Options* options;
     int most_peers;
-    int* order;    /* permutation of the processes in this phase: partners follow and precede a process in it */
+    int* order;    /* permutation of the processes in this phase; a process's partners stand next to it */
     unsigned seed; /* random seed, the same on all processes */
     int draw, change, check;
-    Phase fixed; /* parameters of the phases that are not drawn */
+    Phase fixed; /* parameters of the phases whose parameters are not random */
     char *out, *in;
     MPI_Request* requests;
     double sent; /* messages */
-    long played; /* number of phases in which these messages were sent */
+    long played; /* number of phases over which `sent` is summed */
 } Play;
 
 static unsigned draw(unsigned* seed, unsigned below) {
@@ -58,7 +58,7 @@ static Phase next_phase(Play* p) {
 
 static unsigned seed_of(int from, int to, int number) { return (unsigned)(from * 131 + to * 17 + number); }
 
-/* Returns the place of peer d's message k in a buffer. */
+/* Returns the address of message k to or from peer d in a buffer. */
 static char* slot(const Play* p, char* buffer, int d, int k) {
     return buffer + ((size_t)d * kAtATime + (size_t)k) * p->options->max_bytes;
 }

@@ -19,8 +19,8 @@ static int rank, size;
 
 typedef struct {
     int kinds, cycles, partners, messages, bytes, marks;
-    int* order;  /* orders of the processes, one per kind; neighbors in an order are partners */
-    int* places; /* positions of this process in these orders, by kind */
+    int* order;  /* one permutation of the processes per kind of phase; neighbors in it are partners */
+    int* places; /* position of this process in each permutation */
     char *out, *in;
     MPI_Request* requests;
 } Job;

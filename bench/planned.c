@@ -68,7 +68,7 @@ static void repeat(const Team* t, long iterations, void* context) {
 
 static int element(int rank, int block, int j) { return rank * 5003 + block * 101 + j % 997; }
 
-/* Block b is received from the neighbor in direction b, which sent it in the opposite direction. */
+/* Checks the received data: block b comes from the neighbor in direction b, which sent it in the opposite direction. */
 static void verify(const Team* t, const Context* c, const char* name) {
     const int neighbors = c->kind == kNeighbor || c->kind == kNeighborStart;
     for (int b = 0; b < (neighbors ? kNeighbors : 1); ++b) {

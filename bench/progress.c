@@ -3,10 +3,10 @@
  * - pairs: all pairs of neighbors exchange 8 bytes: half a round trip.
  * - waiting: only processes 0 and 1 exchange messages, the others wait in a barrier.
  * - ring: a token circulates: time per hop.
- * - work: every other process computes for 1000 us, the rest wait for it in a barrier: time per round. At
- *   best, it is half the processes' work divided by the cores.
+ * - work: every other process computes for 1000 us, the rest wait for it in a barrier: time per round. The
+ *   lower limit is the work of half of the processes, divided by the number of cores.
  *
- * Rows have the number of processes as their size. */
+ * The size of a row is the number of processes. */
 
 #include "common/team.h"
 

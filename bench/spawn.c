@@ -1,6 +1,6 @@
-/* MPI_Comm_spawn by one or several parents: times of the call, until the first message of a child, and of the disconnect, in the first
- * parent and for several numbers of children. Also the time of each of many spawns of one child, with a disconnect after each (in-a-row)
- * and with all children staying (staying); these sleep, so that they do not disturb. */
+/* MPI_Comm_spawn by one or several parents, for several numbers of children: times of the call, until the first message of a child, and of
+ * the disconnect, in the first parent. Also the time of each of many spawns of one child, with a disconnect after each (in-a-row) and with
+ * all children staying (staying). These children sleep, so that they do not disturb. */
 #include <string.h>
 #include <unistd.h>
 
@@ -117,7 +117,7 @@ static void parent(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-    /* Measures the start of this program without MPI, for comparison (see limits). */
+    /* With --bare, ends without MPI, so that bench/limits can measure the bare start of this program. */
     if (argc > 1 && strcmp(argv[1], "--bare") == 0) return write(1, "x", 1) == 1 ? 0 : 1;
     MPI_Init(&argc, &argv);
     MPI_Comm up;

@@ -6,7 +6,7 @@
 #include "common/bench.h"
 
 int main(int argc, char** argv) {
-    /* Measures the start of this program without MPI, for comparison (see limits). */
+    /* With --bare, ends without MPI, so that bench/limits can measure the bare start of this program. */
     if (argc > 1 && strcmp(argv[1], "--bare") == 0) return write(1, "x", 1) == 1 ? 0 : 1;
     double started = bench_now();
     MPI_Init(&argc, &argv);

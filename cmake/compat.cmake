@@ -1,11 +1,13 @@
-# Shims: libraries with the binary interface of another MPI, in folders of their own that no linker looks into (docs/compatibility.md).
+# Builds the shims: libraries with the binary interface of another MPI. They are in separate folders where no linker looks for libraries
+# (docs/compatibility.md).
 
-# starling_shim(<interface> <file name> [<other name>...])
+# starling_shim(<interface> <file name> [<symbolic link>...]): adds the shim for an interface.
 function(starling_shim interface library)
     set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
     file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
     set(generated ${STARLING_GENERATED}/compat/${interface})
-    # The headers too, or what includes them is compiled one build late; and none that is not made, or it is done in each build.
+    # The generated headers must be listed, or files that include them are compiled one build late. A file that is not generated must not be
+    # listed, or the command runs in each build.
     set(headers callbacks.h library.h numbers.h)
     if(interface STREQUAL openmpi)
         list(APPEND headers objects.h)
@@ -53,6 +55,6 @@ endfunction()
 
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/launch/process/compat.cpp PROPERTIES COMPILE_DEFINITIONS STARLING_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 
-# Their Fortran libraries are the same file by another name: the loader knows it as loaded.
+# Fortran libraries of these MPIs are symbolic links to the same shim, so the loader recognizes it as already loaded.
 starling_shim(mpich libmpi.so.12 libmpich.so.12 libmpi.so libmpifort.so.12 libmpichfort.so.12)
 starling_shim(openmpi libmpi.so.40 libmpi.so libmpi_mpifh.so.40 libmpi_usempi_ignore_tkr.so.40 libmpi_usempif08.so.40)

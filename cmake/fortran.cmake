@@ -1,5 +1,5 @@
-# The Fortran interfaces: entry points, generated, on top of libmpi_abi; mpif.h, and the modules' sources, which the user's own compiler reads
-# at its first mpifort (docs/fortran.md). No Fortran compiler is needed to build them.
+# The Fortran interfaces: generated entry points on top of libmpi_abi; mpif.h; and the sources of the modules, which the user's compiler
+# compiles when mpifort is first called (docs/fortran.md). No Fortran compiler is needed to build them.
 set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
 file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
 set(generated ${STARLING_GENERATED}/fortran)

@@ -1,4 +1,4 @@
-# Manual pages, the texts of `starling help` and completion for shells (tools/manual), of the same tables as the program.
+# Generates manual pages, the texts of `starling help` and completion for shells (tools/manual), from the same tables as the programs.
 set(STARLING_MANUAL ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_MANDIR})
 set(manual ${PROJECT_SOURCE_DIR}/tools/manual)
 set(generate ${Python3_EXECUTABLE} -B ${manual}/build.py)
@@ -6,7 +6,7 @@ file(GLOB manual_sources CONFIGURE_DEPENDS ${manual}/*.py ${PROJECT_SOURCE_DIR}/
     ${PROJECT_SOURCE_DIR}/tools/shmem/*.py ${PROJECT_SOURCE_DIR}/tools/shmem/*.tsv ${PROJECT_SOURCE_DIR}/src/mpi/*/*.h
     ${PROJECT_SOURCE_DIR}/tools/starling/help/*.txt)
 
-# Part of starling.
+# The compressed help texts, which become a part of the program starling.
 set(STARLING_HELP ${STARLING_GENERATED}/help.z)
 add_custom_command(OUTPUT ${STARLING_HELP} COMMAND ${generate} help ${STARLING_HELP}
     DEPENDS ${manual_sources} COMMENT "Generating the texts of starling help" VERBATIM)
@@ -17,7 +17,7 @@ add_custom_command(OUTPUT ${STARLING_GENERATED}/manual_functions.stamp
     COMMAND ${generate} functions "${PROJECT_VERSION} ${STARLING_RELEASED}" ${STARLING_MANUAL}
     COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/manual_functions.stamp
     DEPENDS ${manual_sources} COMMENT "Generating manual pages of functions" VERBATIM)
-# Of what the program itself says.
+# Manual pages of commands, generated from the tables that the built program prints.
 add_custom_command(OUTPUT ${STARLING_GENERATED}/manual_commands.stamp
     COMMAND starling help --tables > ${STARLING_GENERATED}/tables.json
     COMMAND ${generate} commands "${PROJECT_VERSION} ${STARLING_RELEASED}" ${STARLING_GENERATED}/tables.json ${STARLING_MANUAL} ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}

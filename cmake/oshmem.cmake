@@ -1,4 +1,4 @@
-# liboshmem: OpenSHMEM's entry points, generated, on top of libmpi_abi, which has the runtime (docs/openshmem.md).
+# liboshmem: generated entry points of OpenSHMEM on top of libmpi_abi, which contains the runtime (docs/openshmem.md).
 set(shmem_tables ${PROJECT_SOURCE_DIR}/tools/shmem)
 file(GLOB generator CONFIGURE_DEPENDS ${shmem_tables}/*.py ${shmem_tables}/*.tsv)
 file(GLOB chapters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/oshmem/*.h)

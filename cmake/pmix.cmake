@@ -1,4 +1,4 @@
-# The PMIx plugin: built where OpenPMIx's headers are, loaded by the library where PMIx has started the process.
+# The PMIx plugin. It is built if OpenPMIx's headers are installed, and the library loads it in processes that PMIx has started.
 pkg_check_modules(pmix IMPORTED_TARGET pmix)
 if(pmix_FOUND)
     add_library(starling_pmix MODULE ${PROJECT_SOURCE_DIR}/src/plugins/pmix/plugin.cpp)

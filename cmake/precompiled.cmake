@@ -1,5 +1,5 @@
-# Headers of others that nearly every file of a kind includes, read once: half of what compiling a room takes. Not with
-# sanitizers, so that one of the builds of `make test` shows a file that leans on what it does not include.
+# Precompiles the system headers that nearly every file includes, which saves half of the time of compiling a room. Builds with sanitizers
+# do not, so that one of the builds of `make test` finds files that rely on a header they do not include.
 option(STARLING_PRECOMPILED "Precompile headers that many files include" ON)
 if(STARLING_SANITIZE)
     set(STARLING_PRECOMPILED OFF)
@@ -8,7 +8,7 @@ endif()
 set(STARLING_COMMON_HEADERS <algorithm> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <functional> <map> <memory>
     <optional> <string> <string_view> <unordered_map> <utility> <vector>)
 
-# The rooms share one, compiled with their settings.
+# All rooms share one precompiled header, compiled with their settings.
 function(starling_room_headers target)
     if(NOT STARLING_PRECOMPILED)
         return()
@@ -21,7 +21,7 @@ function(starling_room_headers target)
     target_precompile_headers(${target} REUSE_FROM precompiled)
 endfunction()
 
-# So do the unit tests; with sanitizers too, since GoogleTest is most of what they read.
+# All unit tests share another precompiled header. Builds with sanitizers use it too, since most of what unit tests include is GoogleTest.
 function(starling_unit_test_headers target)
     if(NOT TARGET unit_precompiled)
         add_executable(unit_precompiled EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)

@@ -1,1 +1,1 @@
-// Nothing: a target needs a source, and precompiled headers a target.
+// Empty on purpose: precompiled headers need a target, and a target needs a source.

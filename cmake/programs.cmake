@@ -1,6 +1,6 @@
 # Programs on top of the rooms: tools, unit tests and MPI programs.
 
-# starling_tool(<name> <sources>... [LIBRARIES <targets>...]): an executable for bin/.
+# starling_tool(<name> <sources>... [LIBRARIES <targets>...]): adds an executable in bin/.
 function(starling_tool name)
     cmake_parse_arguments(TOOL "" "" "LIBRARIES" ${ARGN})
     add_executable(${name} ${TOOL_UNPARSED_ARGUMENTS})
@@ -9,8 +9,7 @@ function(starling_tool name)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# starling_unit_test(<file>): the GoogleTest executable and test unit_<file>, linked with the rooms whose headers
-# the file includes.
+# starling_unit_test(<file>): adds the GoogleTest executable and test unit_<file>, linked with the rooms whose headers the file includes.
 function(starling_unit_test file)
     find_package(GTest REQUIRED)
     cmake_path(GET file STEM LAST_ONLY name)
@@ -37,7 +36,7 @@ function(starling_unit_test file)
     set_tests_properties(unit_${name} PROPERTIES TIMEOUT ${limit} LABELS unit)
 endfunction()
 
-# starling_mpi_program(<target> <sources>... [DIRECTORY <below the build tree>]): a program on the public interface.
+# starling_mpi_program(<target> <sources>... [DIRECTORY <below the build tree>]): adds a program that uses only the public interface.
 function(starling_mpi_program target)
     cmake_parse_arguments(PROGRAM "" "DIRECTORY" "LIBRARIES" ${ARGN})
     add_executable(${target} ${PROGRAM_UNPARSED_ARGUMENTS})
@@ -48,7 +47,7 @@ function(starling_mpi_program target)
     endif()
 endfunction()
 
-# One program per C or C++ file of the current directory: <prefix><file>, in <directory> below the build tree.
+# Adds one program per C or C++ file of the current directory, <prefix><file>, in <directory> below the build tree.
 function(starling_mpi_programs prefix directory)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
     foreach(source ${sources})
@@ -58,7 +57,7 @@ function(starling_mpi_programs prefix directory)
     endforeach()
 endfunction()
 
-# Adds each subdirectory that has a CMakeLists.txt; one made later is found by itself.
+# Adds each subdirectory that has a CMakeLists.txt. A subdirectory created later is found by the next build.
 function(starling_add_subdirectories)
     file(GLOB lists CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
     foreach(list ${lists})

@@ -1,9 +1,9 @@
-# The ABI's generated files and the rooms of src/.
+# Builds the ABI's generated files and the rooms (folders) of src/.
 
 set(STARLING_GENERATED ${PROJECT_BINARY_DIR}/generated)
 set(STARLING_INCLUDE ${PROJECT_BINARY_DIR}/include)
 
-# mpi.h, the entry points (STARLING_ENTRIES) and the list of what is built.
+# Generates mpi.h, the entry points (STARLING_ENTRIES) and the list of implemented functions.
 function(starling_generate_abi)
     set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
     file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
@@ -14,7 +14,7 @@ function(starling_generate_abi)
     endforeach()
     list(APPEND entries ${STARLING_GENERATED}/collectives.cpp)
     set(generate ${Python3_EXECUTABLE} -B ${abi}/generate.py)
-    # Through stamps: the generator leaves alone what does not change, and ninja then rebuilds nothing.
+    # Stamp files stand for the generated files: the generator does not touch files that would not change, so that ninja rebuilds nothing.
     add_custom_command(OUTPUT ${STARLING_GENERATED}/header.stamp
         COMMAND ${generate} header ${STARLING_INCLUDE}/mpi.h
         COMMAND ${CMAKE_COMMAND} -E touch ${STARLING_GENERATED}/header.stamp
@@ -29,7 +29,7 @@ function(starling_generate_abi)
     set(STARLING_ENTRIES ${entries} PARENT_SCOPE)
 endfunction()
 
-# Settings of everything compiled from src/.
+# Compiler settings of everything in src/.
 function(starling_source_settings target)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${STARLING_INCLUDE} ${STARLING_GENERATED})
     target_compile_options(${target} PRIVATE -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections)
@@ -38,15 +38,15 @@ function(starling_source_settings target)
     add_dependencies(${target} mpi_header)
 endfunction()
 
-# Where versions are kept (base/this_version.cpp): what is linked says which it is.
+# The binaries contain their versions (base/this_version.cpp).
 string(REPLACE "." ";" wire "${STARLING_WIRE}")
 list(GET wire 0 wire_major)
 list(GET wire 1 wire_minor)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/this_version.cpp PROPERTIES
     COMPILE_DEFINITIONS "STARLING_WIRE_MAJOR=${wire_major};STARLING_WIRE_MINOR=${wire_minor}")
 
-# starling_rooms(<table>): each folder of src/ that the table names, with the rooms that it and the rooms within it stand
-# on. Libraries besides: STARLING_LIBRARIES_<room>.
+# starling_rooms(<table>): adds each room (folder of src/) in the table, together with the rooms that it may include.
+# STARLING_LIBRARIES_<room> has further libraries of a room.
 function(starling_rooms table)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
     file(STRINGS ${table} lines REGEX "^[a-z]")
@@ -68,8 +68,8 @@ function(starling_rooms table)
     endforeach()
 endfunction()
 
-# starling_room(<name> [NEEDS <rooms>...] [LIBRARIES <targets>...]): compiles src/<name> once. The library takes the
-# objects, tests and tools the archive room_<name>, which brings the rooms it stands on.
+# starling_room(<name> [NEEDS <rooms>...] [LIBRARIES <targets>...]): compiles src/<name> once. The library links the object files. Tests and
+# tools link the archive room_<name>, which depends on the archives of the rooms that it needs.
 function(starling_room name)
     cmake_parse_arguments(ROOM "" "" "NEEDS;LIBRARIES" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
@@ -94,7 +94,8 @@ function(starling_add_room_objects target room)
     endif()
 endfunction()
 
-# libmpi_abi.so.1: exports the standard's names and those of extensions.tsv only, carries its own libstdc++, and needs libc alone.
+# Settings of libmpi_abi.so.1. It exports only the standard's names and those of extensions.tsv, contains libstdc++, and depends on libc
+# alone.
 function(starling_library_settings target)
     starling_source_settings(${target})
     add_dependencies(${target} mpi_entries)
@@ -102,8 +103,8 @@ function(starling_library_settings target)
     set_target_properties(${target} PROPERTIES VERSION 1 SOVERSION 1 LINK_DEPENDS ${exports})
     target_include_directories(${target} INTERFACE ${STARLING_INCLUDE})
     target_link_libraries(${target} PRIVATE Threads::Threads)
-    # Measured on what a program that only loads the library takes to start: fewer mappings save 2 % of 740 us;
-    # binding all symbols at load costs 2 %, -Bsymbolic changes nothing (the version script binds them already).
+    # Measured: the start of a program that only loads the library. Fewer mappings save 2 % of 740 us; binding all symbols at load costs 2
+    # %; -Bsymbolic changes nothing, because the version script binds the symbols already.
     target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-O1
         -Wl,--hash-style=gnu -Wl,-z,noseparate-code)
     if(NOT STARLING_SANITIZE)

@@ -1,6 +1,7 @@
 # Compiler and build-wide settings.
-# The library directory is lib everywhere: the build tree and the installed tree have one layout.
-# A cache variable with a type would make an absolute path of what -DCMAKE_INSTALL_LIBDIR=… says, below the folder that one configures from.
+#
+# The library directory is lib everywhere, so that the build tree and the installed tree have one layout. The cache variable has no type
+# when it is set by -DCMAKE_INSTALL_LIBDIR=…; a type would turn the value into an absolute path below the current folder.
 if(NOT DEFINED CMAKE_INSTALL_LIBDIR)
     set(CMAKE_INSTALL_LIBDIR lib CACHE PATH "Where libraries go, below the prefix")
 endif()
@@ -12,7 +13,7 @@ find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwloc IMPORTED_TARGET hwloc)
-# Static: one more shared library costs each start of mpiexec, and of this one a few functions are called.
+# Linked statically, because one more shared library would delay each start of mpiexec, and only a few of its functions are used.
 pkg_check_modules(sodium REQUIRED libsodium)
 find_library(STARLING_SODIUM libsodium.a HINTS ${sodium_LIBRARY_DIRS} REQUIRED)
 
@@ -45,7 +46,7 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 find_program(STARLING_CCACHE ccache)
 if(STARLING_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_C_COMPILER_LAUNCHER ${STARLING_CCACHE})
-    # What it asks for before it keeps what was compiled with precompiled headers.
+    # ccache requires these settings before it caches files compiled with precompiled headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${STARLING_CCACHE})
 endif()

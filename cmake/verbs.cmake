@@ -1,4 +1,5 @@
-# The plugin for InfiniBand and RoCE: built where the headers of libibverbs and librdmacm are, loaded by the library where a device is.
+# The plugin for InfiniBand and RoCE. It is built if the headers of libibverbs and librdmacm are installed, and the library loads it on
+# hosts with a device.
 pkg_check_modules(verbs IMPORTED_TARGET libibverbs librdmacm)
 if(verbs_FOUND)
     file(GLOB verbs_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/plugins/verbs/*.cpp)
@@ -15,7 +16,7 @@ else()
     message(STATUS "libibverbs-dev or librdmacm-dev is not there: InfiniBand and RoCE adapters will be used through their IP networks")
 endif()
 
-# What tests link instead: the plugin's objects on the stand-in for both libraries.
+# A variant of the plugin for tests: the same object files, linked with a fake of both libraries.
 if(verbs_FOUND AND STARLING_TESTS)
     file(GLOB fake_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/verbs/fake/*.cpp)
     set(own_memory ${PROJECT_SOURCE_DIR}/tests/verbs/fake/own_memory.cpp)
@@ -23,7 +24,8 @@ if(verbs_FOUND AND STARLING_TESTS)
     add_library(verbs_fake STATIC EXCLUDE_FROM_ALL ${fake_sources})
     target_include_directories(verbs_fake PUBLIC ${PROJECT_SOURCE_DIR}/tests/verbs)
     set_target_properties(verbs_fake PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    # Between processes: a directory that LD_LIBRARY_PATH names, for programs that were linked with the real ones.
+    # The fake as a shared library, for tests with several processes. LD_LIBRARY_PATH names its directory, so that programs linked with the
+    # real libraries load it.
     set(fake_directory ${PROJECT_BINARY_DIR}/tests/verbs)
     add_library(verbs_fake_shared SHARED EXCLUDE_FROM_ALL ${fake_sources} ${own_memory})
     target_include_directories(verbs_fake_shared PRIVATE ${PROJECT_SOURCE_DIR}/tests/verbs)

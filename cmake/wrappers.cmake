@@ -1,7 +1,7 @@
-# The compiler wrappers and pkg-config files. Each finds the tree it is in by its own place, so the same files serve
-# the build tree and an installed tree that has been moved.
+# The compiler wrappers and pkg-config files. Each finds the tree that it is in by its own path, so the same files serve the build tree and
+# an installed tree that has been moved.
 
-# starling_wrapper(<name> <language> <variable> <compiler> <standard> <libraries>...)
+# starling_wrapper(<name> <language> <variable> <compiler> <standard> <libraries>...): creates and installs one compiler wrapper.
 function(starling_wrapper NAME LANGUAGE VARIABLE COMPILER STANDARD)
     list(JOIN ARGN " " LIBRARIES)
     list(TRANSFORM ARGN PREPEND -l OUTPUT_VARIABLE LINK)
@@ -49,7 +49,7 @@ starling_pkg_config(starling Starling ${PROJECT_VERSION} "Starling, an MPI runti
 starling_pkg_config(mpi_abi mpi_abi 5.0 "The MPI standard ABI, as Starling provides it" -lmpi_abi)
 starling_pkg_config(openshmem OpenSHMEM 1.5 "OpenSHMEM, as Starling provides it" "-loshmem -lmpi_abi")
 
-# find_package(OpenSHMEM): the target OpenSHMEM::OpenSHMEM.
+# Files for find_package(OpenSHMEM), which define the target OpenSHMEM::OpenSHMEM.
 set(package ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/cmake/OpenSHMEM)
 foreach(file OpenSHMEMConfig.cmake OpenSHMEMConfigVersion.cmake)
     configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/${file}.in ${package}/${file} @ONLY)

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     MPI_Win window;
     Slot* mine;
-    int64_t slots; /* number in each process's slice */
+    int64_t slots; /* number of slots in each process's slice */
     int size;
 } Table;
 

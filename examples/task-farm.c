@@ -29,7 +29,7 @@ static void work(void) {
     }
 }
 
-/* Sends the next range, or kStop. Returns 1 if there was a range left. */
+/* Sends the next range of numbers, or kStop. Returns 1 if there was a range left. */
 static int give(int rank, long* next, long limit) {
     long range[2] = {*next, *next + kChunk < limit ? *next + kChunk : limit};
     int more = *next < limit;

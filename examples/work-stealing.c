@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef uint64_t Node; /* the whole state of a node: its branches follow from it */
+typedef uint64_t Node; /* The hash that identifies a node; its children follow from it. */
 
 enum { kChildren = 8, kShared = 64, kKept = 16, kBatch = 64, kWork = 200 };
 /* Layout of a window, in words of 8 bytes. */
@@ -19,7 +19,7 @@ typedef struct {
     int rank, size;
     Node* stack;
     size_t depth, room;
-    int64_t owed; /* not yet added to the counter: nodes found less nodes visited */
+    int64_t owed; /* nodes found minus nodes visited that the counter does not include yet */
     long visited, steals;
 } Worker;
 
@@ -30,8 +30,8 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Most nodes have no children; 124 of 1,000 have eight. So a branch has 125 nodes on average, and some have thousands. Finding the number
- * takes kWork rounds of computation. */
+/* Returns the number of a node's children. Most nodes have none; 124 of 1,000 have eight. So a branch has 125 nodes on average, and some
+ * have thousands. Computing the number takes kWork rounds of hashing. */
 static int children(Node node) {
     for (int i = 0; i < kWork; ++i) node = mix(node);
     return node % 1000 < 124 ? kChildren : 0;
@@ -81,7 +81,7 @@ static void push(Worker* w, Node node) {
     w->stack[w->depth++] = node;
 }
 
-/* Adds the nodes found to the counter. Must be called before another process can visit them. */
+/* Adds the nodes found to the counter on rank 0. Must be called before another process can visit them. */
 static void settle(Worker* w) {
     if (w->owed) fetch(w, 0, kOpen, w->owed);
     w->owed = 0;
@@ -103,7 +103,8 @@ static void take(Worker* w, int who) {
     for (int64_t i = 0; i < count; ++i) push(w, got[i]);
 }
 
-/* Moves the oldest nodes to this process's queue, if that is empty: they tend to have the largest subtrees. */
+/* Moves the oldest nodes from the stack to this process's queue if the queue is empty. The oldest nodes tend to have the largest subtrees.
+ */
 static void offer(Worker* w) {
     if (w->depth < kKept + kShared || fetch(w, w->rank, kHead, 0) < fetch(w, w->rank, kTail, 0) || !try_lock(w, w->rank))
         return;

@@ -46,7 +46,7 @@ static void heat_edge(Block* b) {
     for (int c = 0; c < b->columns + 2; ++c) *at(b, b->now, 0, c) = *at(b, b->next, 0, c) = 100.0;
 }
 
-/* Return the start of the cells to send at a side, and of the border cells to receive there. */
+/* Return the first of the cells to send at a side, and of the border cells to receive at it. */
 static double* inner(const Block* b, int side) {
     return at(b, b->now, side == kDown ? b->rows : 1, side == kRight ? b->columns : 1);
 }

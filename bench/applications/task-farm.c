@@ -1,9 +1,9 @@
 /* A task farm whose workers are part of the job or spawned. Measures the time from the first task to the last result and the end of all
- * workers, by number of tasks (-k). The cost of the tasks varies; it is --compute us on average.
+ * workers, for each number of tasks (-k). The cost of the tasks varies; it is --compute us on average. Three operations:
  *
- *     mpiexec -n 5 task-farm                 static: four workers wait in the job
- *     mpiexec -n 1 task-farm --spawn 4       spawned: four by one call, disconnected at the end
- *                                            grown: spawned one by one, while the earlier workers work */
+ *     mpiexec -n 5 task-farm                 static: four workers wait as members of the job
+ *     mpiexec -n 1 task-farm --spawn 4       spawned: four workers spawned by one call, disconnected at the end
+ *                                            grown: workers spawned one by one, while the earlier ones work */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ typedef struct {
     MPI_Request* requests; /* requests for each worker's next result; MPI_REQUEST_NULL: the worker is idle */
     uint64_t* results;
     int count;
-    long tasks, handed, units; /* number of tasks; number handed out so far; work units of an average task */
+    long tasks, handed, units; /* total number of tasks; number handed out so far; work units of an average task */
     uint64_t sum;
 } Farm;
 
@@ -79,7 +79,7 @@ static void spawn(const Farm* f, int count, MPI_Comm* comm) {
 
 enum Way { kStatic, kSpawned, kGrown };
 
-/* Adds workers until their number is the requested one; with kGrown one per call, while the others work. */
+/* Adds workers until there are `wanted`. With kGrown each call adds one, while the earlier workers work. */
 static void hire(Farm* f, enum Way way, int wanted) {
     MPI_Comm comm = MPI_COMM_WORLD;
     if (way == kGrown) {
@@ -100,7 +100,7 @@ static void dismiss(Farm* f, enum Way way, int leave) {
     for (int i = 0; i < f->count && way == kGrown; ++i) MPI_Comm_disconnect(&f->workers[i].comm);
 }
 
-/* Returns the seconds from the first task to the last result. With `leave`, sends kLeave also to members of the job. */
+/* Returns the seconds from the first task to the last result. With `leave`, kLeave is also sent to workers that are members of this job. */
 static double run(Farm* f, enum Way way, int wanted, int leave) {
     double before = bench_now();
     long back = 0;

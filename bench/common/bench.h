@@ -7,7 +7,7 @@
 
 #include "plain.h"
 
-/* Options of all programs; each uses those that concern it. */
+/* Options of all programs; each program uses those that apply to it. */
 typedef struct {
     size_t min_bytes, max_bytes; /* -m MIN:MAX; sizes are powers of two, and 0 if MIN is 0 */
     const char* sizes;           /* -s LIST: sizes in ascending order, instead of -m */
@@ -47,7 +47,8 @@ enum { kMaxTurns = 32 };
 typedef struct {
     double value; /* median of the values of the batches */
     double min, mean, max;
-    /* The value of each turn that was kept, in ns; only if the runner observes the placement of the cores (placement.h). */
+    /* The value of each turn (repetition of a measurement) that was kept, in ns. Filled only if the runner observes the placement of the
+     * cores (placement.h). */
     int turns;
     struct {
         double value, placement;
@@ -63,14 +64,13 @@ Stats bench_rate(Stats seconds, double amount);
 /* Returns the statistics multiplied by a factor. */
 Stats bench_scaled(Stats stats, double factor);
 
-/* Returns whether these processes should take another turn of the value `one` that they have just measured. Adds the value to `all` unless
- * it must be discarded. */
+/* Returns whether these processes should repeat the measurement of `one`. Adds its value to `all` unless it must be discarded. */
 int bench_turn(Stats* all, Stats one, int processes);
 
 /* Returns the statistics over the processes of a communicator, one value each: valid on rank 0. */
 Stats bench_over_processes(MPI_Comm comm, double own);
 
-/* Output on one process. Rows are kept until the end, so that a table's columns fit and JSON is one line. */
+/* Output of one process. Rows are stored until the end, so that the columns of a table fit and JSON is one line. */
 typedef struct Report Report;
 Report* bench_report(const char* benchmark, const char* unit, const Options* options);
 /* Adds a row: the name of the operation ("" if the program measures only one), its size or count, the result. */
@@ -90,14 +90,14 @@ typedef struct {
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);
 
-/* One batch of a pair's measurement: both processes call it with the same number of iterations. Returns how many of its seconds do not
- * count. */
+/* Runs one batch of a pair's measurement; both processes call it with the same number of iterations. Returns the seconds of the batch that
+ * must be subtracted. */
 typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */
 Stats bench_pair_measure(const Pair* pair, const Options* options, PairRound round, void* context, double scale);
 
-/* Computes without MPI calls. The work is a number of operations, not a time, so an interruption makes it longer. One unit is about a
+/* Computes without MPI calls. The work is a number of operations, not a time, so an interruption prolongs it. One unit is about a
  * microsecond on a current processor. */
 void bench_compute(long units);
 /* Returns the units that take that many microseconds on this processor without interruptions; measured once. */

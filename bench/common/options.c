@@ -48,7 +48,7 @@ static void read_sizes(const char* program, const char* text, Options* options) 
     if (*end || options->max_bytes < options->min_bytes) refuse(program, "-m takes MIN:MAX or MAX");
 }
 
-/* Returns the list if it consists of ascending numbers; otherwise ends the program. */
+/* Returns `text` if it is a list of ascending numbers; otherwise ends the program. */
 static const char* checked_list(const char* program, const char* text, const char* option) {
     char message[80];
     long last = -1;

@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { kPatience = 600 }; /* seconds to wait for a turn, while other programs have their turns */
+enum { kPatience = 600 }; /* seconds to wait for this program's turn, while other programs have theirs */
 
-/* Returns the connection to the runner; -1 if there is none. */
+/* Returns the socket to the runner (bench/compare), which observes the cores; -1 if there is none. */
 static int runner(void) {
     static int connection = -2;
     if (connection != -2) return connection;
@@ -39,8 +39,8 @@ static ssize_t ask(char* line, size_t room, int processes) {
     return recv(runner(), line, room - 1, 0);
 }
 
-/* Asks without moving to another core. The kernel may move a process that wakes up, even to a core with another process. In a run without
- * the runner this process would not sleep here, so it is bound to its core meanwhile. */
+/* Asks the runner without moving to another core. The kernel may move a process that wakes up, even to a core with another process. In a
+ * run without the runner this process would not sleep here, so it is bound to its core meanwhile. */
 static ssize_t ask_in_place(char* line, size_t room, int processes) {
     cpu_set_t allowed, here;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return ask(line, room, processes);

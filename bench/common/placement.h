@@ -4,10 +4,10 @@
 #ifndef BENCH_PLACEMENT_H
 #define BENCH_PLACEMENT_H
 
-/* Must be called by each of `processes` processes after each value, and once before the first. All sleep until the runner has checked the
- * cores and it is this program's turn. So no process spins on a core on which another program measures. Returns 1, on all processes, if the
- * value is to be measured again. *placement is half a round trip of a cache line between the cores that the processes ran on, in ns; 0 if
- * this turn does not count because the cores have moved. */
+/* Each of `processes` processes must call it after each value, and once before the first. All of them sleep until the runner has checked
+ * the cores and it is this program's turn. So no process spins on a core on which another program measures. Returns 1, on all processes, if
+ * the value must be measured again. *placement is half a round trip of a cache line between the cores that the processes ran on, in ns. It
+ * is 0 if this turn does not count because the cores have moved. */
 int bench_placement(int processes, double* placement);
 
 #endif

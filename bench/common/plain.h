@@ -1,4 +1,4 @@
-/* Helpers without MPI, for the benchmarks and for limits, which measures the machine without a library. */
+/* Helpers without MPI, for the benchmarks and for bench/limits, which measures the machine without a library. */
 #ifndef BENCH_PLAIN_H
 #define BENCH_PLAIN_H
 
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Returns seconds of a clock that never jumps. */
+/* Returns the seconds of a monotonic clock. */
 static inline double bench_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

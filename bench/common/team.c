@@ -38,7 +38,7 @@ void bench_team_print(const Team* team, Report* report) {
     bench_print(report, ranks, team->id == 0);
 }
 
-/* Returns the seconds that this process needed for a batch; id 0 sets the number of iterations. */
+/* Runs a batch and returns the seconds that this process needed for it. The process with id 0 determines the number of iterations. */
 static double batch(const Team* team, TeamRound round, void* context, long iterations) {
     MPI_Bcast(&iterations, 1, MPI_LONG, 0, team->control);
     MPI_Barrier(team->control);

@@ -18,10 +18,10 @@ typedef struct {
 Team bench_team(const Options* options, char** argv);
 void bench_team_end(Team* team);
 
-/* Prints the report on id 0, with "16" or "1+7" as the number of processes; frees it on all processes. */
+/* Prints the report on id 0, with "16" or "1+7" as the number of processes; frees the report on all processes. */
 void bench_team_print(const Team* team, Report* report);
 
-/* One batch of a measurement, which every process calls. */
+/* Runs one batch of a measurement; every process calls it. */
 typedef void (*TeamRound)(const Team* team, long iterations, void* context);
 
 /* Measures seconds per iteration times scale. The value is that of the slowest process; minimum, mean and maximum are over the processes;

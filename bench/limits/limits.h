@@ -9,8 +9,8 @@
 void limit_latency(const char* sizes, double time);
 void limit_bandwidth(const char* sizes, double time);
 void limit_bandwidth_both(const char* sizes, double time);
-void limit_exchange(const char* sizes, double time); /* an all-to-all of two processes */
-void limit_sum(const char* sizes, double time);      /* an allreduce of two processes */
+void limit_exchange(const char* sizes, double time); /* runs an all-to-all of two processes */
+void limit_sum(const char* sizes, double time);      /* runs an allreduce of two processes */
 void limit_message_rate(const char* sizes, double time);
 void limit_barrier(const char* processes, double time);
 void limit_spawn(const char* counts, const char* program);
@@ -23,7 +23,7 @@ int limit_footprint_child(void);
 
 /* Adds a row; rows are printed together at the end. */
 void limits_row(const char* what, long size, double value);
-/* Sets the placement of the cores for the following rows, see ../common/placement.h; 0: unknown. */
+/* Sets the placement of the cores that the following rows report, see ../common/placement.h; 0: unknown. */
 void limits_place(double placement);
 void limits_print(const char* operation, const char* unit);
 

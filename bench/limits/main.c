@@ -3,7 +3,7 @@
  *     limits latency 8,1024 0.1         half a round trip: a flag and a copy out of the other process's memory, us
  *     limits bandwidth 65536 0.1        copies out of the other process's memory, 64 per answer, MB/s
  *     limits message-rate 8 0.1         messages in slots of 64 bytes, one way, million/s
- *     limits barrier 2,16 0.1           processes that count in shared memory and yield, us
+ *     limits barrier 2,16 0.1           a barrier of processes that count in shared memory and yield, us
  *     limits spawn 1,32 PROGRAM         posix_spawn of "PROGRAM --bare" until each has written a byte, ms
  *     limits hello 64 PROGRAM           posix_spawn of "PROGRAM --bare" until each has ended, ms
  *     limits placement 0,1 0.005        half a round trip of a cache line between two cores, ns

@@ -14,7 +14,7 @@
 enum { kBatches = 50, kWindow = 64, kSlots = 64, kLine = 64 };
 
 typedef struct {
-    _Alignas(kLine) atomic_long flag;        /* number of iterations that the owner has finished */
+    _Alignas(kLine) atomic_long flag;        /* number of iterations that this side has finished */
     char small[kLine - sizeof(atomic_long)]; /* short messages, in the flag's own cache line */
     char* data;
 } Side;
@@ -52,20 +52,20 @@ static void pin(int side) {
     }
 }
 
-/* Polls; yields now and then, in case both sides share a core. */
+/* Polls until the flag reaches the value; yields now and then, in case both sides share a core. */
 static void await(atomic_long* flag, long value) {
     for (long polls = 1; atomic_load_explicit(flag, memory_order_acquire) < value; ++polls) {
         if (polls % 1000 == 0) sched_yield();
     }
 }
 
-/* Performs the part of one side, for `iterations` from `first` on; returns after the other side has done its part. */
+/* Performs one side's part of the iterations from `first` on; returns when the other side has done its part too. */
 typedef void (*Round)(Shared*, int side, char* own, size_t bytes, long first, long iterations);
 
-/* Returns the shortest time of an iteration in seconds, over batches; the other process is a child. */
+/* Returns the shortest time of an iteration in seconds, over batches; a child process is the second side. */
 static double measure_once(Round round, size_t bytes, double time) {
     Shared* s = share(sizeof *s);
-    size_t room = bytes ? 2 * bytes : 1; /* room for the operations that store a result behind the data they read */
+    size_t room = bytes ? 2 * bytes : 1; /* some operations store a result behind the data that they read */
     char* own = malloc(room);
     double values[kBatches];
     memset(own, 1, room);
@@ -198,7 +198,7 @@ static void exchange(Shared* s, int side, char* own, size_t bytes, long first, l
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3"))) /* uses vector instructions, as libraries do */
+__attribute__((optimize("O3"))) /* compiled with vector instructions, as libraries are */
 #endif
 static void
 add(int* restrict sums, const int* restrict a, const int* restrict b, size_t n) {
@@ -293,7 +293,7 @@ static double barrier_once(long processes, double time) {
             for (int k = 0; k < 100; ++k) barrier(s, processes, polls);
             passed = bench_now() - before;
             if (rank == 0 && passed > time / kBatches) atomic_store(&s->stop, 1);
-            barrier(s, processes, polls); /* all processes see the same value */
+            barrier(s, processes, polls); /* between two barriers, all processes see the same value */
         }
         if (batch >= 0) values[batch] = passed / (double)rounds;
         barrier(s, processes, polls);

@@ -1,4 +1,4 @@
-/* Measures where the cores are, and keeps a core busy. */
+/* Measures how close two cores are, and keeps a core busy. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 enum { kRounds = 500, kMaxBatches = 1000, kLine = 64 };
 
-/* The cache lines that move between the cores, one per direction. */
+/* Two cache lines that move between the cores, one per direction. */
 static struct {
     _Alignas(kLine) atomic_long there;
     _Alignas(kLine) atomic_long back;
@@ -39,7 +39,7 @@ static void* answer(void* unused) {
     }
 }
 
-/* Prints the median over short batches. An interruption, or a move of a core during a batch, thus does not count. */
+/* Prints the median over short batches, so that an interruption or a move of a core during a batch does not count. */
 void limit_placement(const char* cpus, double time) {
     static double values[kMaxBatches];
     pthread_t other;

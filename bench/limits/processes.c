@@ -92,7 +92,7 @@ int limit_footprint_child(void) {
     own[0] = number_after("Pss:");
     own[1] = number_after("Private_Dirty:");
     limits_require(write(1, own, sizeof own) == sizeof own, "the parent has closed the pipe");
-    pause(); /* the process stays until the parent has read all values */
+    pause(); /* the process stays until the parent has read the values of all */
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* Messages to a group of hosts, for bench/network/multicast. Plain MPI; rank 0 prints one line of JSON.
  *
- *   multicast-job bcast BYTES COUNT     COUNT broadcasts from rank 0, after 20 to warm up: microseconds each, and no other traffic
- *   multicast-job spawn CHILDREN        milliseconds from MPI_Comm_spawn to its return, to the end of the first broadcast of 1 KB over
- *                                       parents and children, and to the first that this process sent to a group (0: none
- *                                       was, or the library does not count them) */
+ *   multicast-job bcast BYTES COUNT     COUNT broadcasts from rank 0, after 20 to warm up: prints the microseconds of each; no other traffic
+ *   multicast-job spawn CHILDREN        prints milliseconds from the begin of MPI_Comm_spawn: to its return, to the end of the first
+ *                                       broadcast of 1 KB over parents and children, and to the first broadcast that this process
+ *                                       sent to a multicast group (0: none, or the library does not count them) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void broadcasts(int bytes, long count) {
     free(data);
 }
 
-/* Returns the number of messages that this process has sent to groups; 0 if the library does not count them. */
+/* Returns the number of messages that this process has sent to multicast groups; 0 if the library does not count them. */
 static unsigned long long sent_to_groups(void) {
     static MPI_T_pvar_session session = MPI_T_PVAR_SESSION_NULL;
     static MPI_T_pvar_handle handle;

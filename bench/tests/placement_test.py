@@ -79,7 +79,7 @@ class Rows(unittest.TestCase):
         return Row(values, self.classes, "starling", report.is_peer, larger, 0.15)
 
     def test_values_are_compared_only_within_a_class(self):
-        # Over all turns the peer's median is the better one, but in each class ours is.
+        # Over all repetitions the peer's median is better, but within each class of placements Starling's is.
         values = {"starling": [(1, 50), (1, 50), (4, 210), (4, 210), (4, 210)],
                   "peer": [(2, 50), (2, 50), (2, 50), (8, 210), (8, 210)]}
         row = self.row(values)
@@ -116,7 +116,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.row(values).missing(3, 2, values), set())
 
 
-# Simulates a benchmark: two processes that ask for turns, and a report of the turns that were kept.
+# Simulates a benchmark: two processes that ask the runner for their turn, and a report of the values that were kept.
 PROGRAM = """
 import os, socket, sys
 def process(core, turns):
@@ -173,7 +173,7 @@ class Stages(unittest.TestCase):
         self.assertEqual(order, ["one 8", "two 8"] * 2 + ["one 64", "two 64"] * 2)
 
     def test_turn_is_taken_again_by_all_processes(self):
-        # Placements: before the start, before the first turn, then after each.
+        # Placements that the runner measures: before the start, before the first turn, and after each turn.
         run = Stage(self.looker(50, 50, 210, 212), {"one": self.command("one")}, 1, 20).run()["one"]
         self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 212), ("", 64, 64.5, 212)])
         self.assertEqual(run.dropped, 1)

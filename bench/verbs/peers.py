@@ -37,7 +37,7 @@ def commands(lab):
         return openmpi(program, processes, of_ucx(datagrams), "--mca", "pml", "ucx", "--mca", "osc", "ucx")
 
     def openmpi_ofi(program, processes, datagrams):
-        # Soft-RoCE has no completion queue of the size for 256 processes.
+        # For its default of 256 processes the provider would create a larger completion queue than Soft-RoCE allows.
         settings = {"FI_PROVIDER": "verbs,ofi_rxm", "FI_UNIVERSE_SIZE": "8"}
         return None if datagrams else openmpi(program, processes, settings, "--mca", "pml", "cm", "--mca", "mtl", "ofi")
 

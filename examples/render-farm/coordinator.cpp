@@ -11,7 +11,7 @@
 namespace farm {
 namespace {
 
-// Number of workers that may be lost with one tile before the run fails.
+// Maximum number of workers that may die while they render the same tile, before the run fails.
 constexpr int kMaxAttempts = 20;
 
 std::string own_path() {
@@ -93,7 +93,7 @@ void Coordinator::add_workers(int count) {
         MPI_Send(job.data(), int(job.size()), MPI_BYTE, 0, kJob, worker->comm);
         workers_.push_back(std::move(worker));
         requests_.push_back(MPI_REQUEST_NULL);
-        post_receive(workers_.size() - 1);  // receives its pid
+        post_receive(workers_.size() - 1);  // the worker's first message has its pid
         for (int k = 0; k < plan_.ahead; ++k) send_order(workers_.size() - 1);
     }
 }
@@ -185,13 +185,13 @@ void Coordinator::bury(size_t index) {
                   " tiles are reassigned (" + text_of(worker.death) + ")");
     for (auto tile = worker.tiles.rbegin(); tile != worker.tiles.rend(); ++tile) waiting_.push_front(*tile);
     if (requests_[index] != MPI_REQUEST_NULL) MPI_Request_free(&requests_[index]);
-    // This only releases local resources: no agreement with the dead worker is possible.
+    // Disconnecting a dead worker only releases local resources, because no agreement with it is possible.
     MPI_Comm_disconnect(&worker.comm);
     workers_.erase(workers_.begin() + long(index));
     requests_.erase(requests_.begin() + long(index));
 }
 
-// Replies to a result, or sends a worker its first tiles; see protocol.h.
+// Sends a worker its first tiles, or the order that follows a result; see protocol.h.
 void Coordinator::send_order(size_t index) {
     Worker& worker = *workers_[index];
     Order order;
@@ -211,7 +211,7 @@ void Coordinator::send_order(size_t index) {
     MPI_Send(&order, sizeof order, MPI_BYTE, 0, kOrder, worker.comm);
 }
 
-// Gives tiles of a lost worker to idle workers.
+// Assigns the tiles of a lost worker to idle workers.
 void Coordinator::hand_out_to_idle() {
     for (size_t i = 0; i < workers_.size() && !waiting_.empty(); ++i) {
         Worker& worker = *workers_[i];
@@ -227,7 +227,7 @@ void Coordinator::let_go(size_t index) {
     Worker& worker = *workers_[index];
     const double before = now();
     MPI_Send(&order, sizeof order, MPI_BYTE, 0, kOrder, worker.comm);
-    // A worker that started too late to get a tile has still to send its pid.
+    // A worker that started too late to get a tile has yet to send its pid, so wait for it.
     if (worker.receiving) MPI_Wait(&requests_[index], MPI_STATUS_IGNORE);
     MPI_Comm_disconnect(&worker.comm);
     outcome_.disconnecting += now() - before;

@@ -14,7 +14,7 @@
 
 namespace farm {
 
-/// The options of a run.
+/// The options of a run of the farm.
 struct Plan {
     Job job;
     int tile_width = 0;  ///< pixels
@@ -24,7 +24,7 @@ struct Plan {
     int shrink = 0;        ///< workers to release when two thirds are done
     int kill = 0;          ///< workers to kill during the run, to show that nothing is lost
     bool members = false;  ///< the workers are the other members of the job; none is spawned
-    int ahead = 2;         ///< tiles of a worker at a time, so that one povray starts while another renders
+    int ahead = 2;         ///< number of tiles that a worker has at a time, so that one povray starts while another renders
     bool verbose = false;
     bool quiet = false;
 };
@@ -33,12 +33,12 @@ struct Plan {
 struct Outcome {
     std::string error;  ///< empty if the picture is complete
     int tiles = 0;
-    int spawned = 0;           ///< total number of workers, or of members of the job that worked
+    int spawned = 0;           ///< total number of workers: spawned, or members of the job
     int lost = 0;              ///< workers that died
     int let_go = 0;            ///< workers released before the end
     double elapsed = 0;        ///< seconds from the first spawn to the last disconnect
-    double spawning = 0;       ///< seconds of it inside MPI_Comm_spawn
-    double disconnecting = 0;  ///< seconds of it inside MPI_Comm_disconnect
+    double spawning = 0;       ///< seconds of `elapsed` that were spent in MPI_Comm_spawn
+    double disconnecting = 0;  ///< seconds of `elapsed` that were spent in MPI_Comm_disconnect
     double tile_cpu = 0;       ///< processor seconds of all accepted tiles
 };
 
@@ -52,13 +52,13 @@ class Coordinator {
 
   private:
     struct Worker {
-        int number = 0;  ///< counts from 1; never reused
+        int number = 0;  ///< number of the worker; counts from 1, never reused
         int pid = 0;     ///< process id; 0 until the worker has sent it
         MPI_Comm comm = MPI_COMM_NULL;
         std::deque<int> tiles;    ///< numbers of its current tiles
-        bool receiving = false;   ///< a receive is posted (in requests_)
+        bool receiving = false;   ///< whether a receive is posted (in requests_)
         int death = MPI_SUCCESS;  ///< error that reported the worker's death
-        bool leaving = false;     ///< gets no more tiles
+        bool leaving = false;     ///< whether the worker is to be released and gets no more tiles
         std::vector<uint8_t> buffer;
     };
 
@@ -81,11 +81,11 @@ class Coordinator {
     Picture* picture_;
     std::string program_;
     std::vector<Tile> tiles_;
-    std::vector<int> attempts_;  ///< per tile
+    std::vector<int> attempts_;  ///< number of workers lost with each tile
     std::deque<int> waiting_;    ///< numbers of the tiles without a worker
     int tiles_done_ = 0;
     std::vector<std::unique_ptr<Worker>> workers_;
-    std::vector<MPI_Request> requests_;  ///< one per worker, same order
+    std::vector<MPI_Request> requests_;  ///< the receive from each worker, in the order of workers_
     int grow_left_, shrink_left_, kill_left_;
     Progress progress_;
     Outcome outcome_;

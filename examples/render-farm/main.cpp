@@ -44,7 +44,7 @@ struct Options {
     bool baseline = false;
 };
 
-// Ends rank 0, and the members of its job that wait to become workers.
+// Ends the run: rank 0, and the members of its job that wait to become workers.
 [[noreturn]] void leave(int code) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -79,8 +79,8 @@ int cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Chooses about ten tiles per worker. Tiles should be small enough that all workers finish at about the same time, and large enough that
-// povray's start-up hardly matters.
+// Chooses the size of a tile so that there are about ten tiles per worker. Tiles should be small enough that all workers finish at about
+// the same time, and large enough that povray's start-up hardly matters.
 void choose_tiles(Plan* plan) {
     const double wanted = 10.0 * (plan->workers + plan->grow);
     const double side = std::sqrt(double(plan->job.width) * plan->job.height / wanted);
@@ -178,7 +178,7 @@ Options read_options(int argc, char** argv, int members) {
     plan.job.options.assign(argv + optind, argv + argc);
     if (plan.job.scene.empty()) refuse("--scene is missing; see --help");
     if (access(plan.job.scene.c_str(), R_OK) != 0) refuse(plan.job.scene + ": " + strerror(errno));
-    // Reports a file that cannot be written before the work, not after it.
+    // Opens the output file before the work, so that a file that cannot be written is reported at once.
     const int file = open(options.output.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) refuse(options.output + ": " + strerror(errno));
     close(file);

@@ -72,8 +72,8 @@ std::vector<std::string> command(const Job& job, const Tile& tile, int threads) 
                                       "+SR" + std::to_string(tile.y + 1),
                                       "+ER" + std::to_string(tile.y + tile.height),
                                       "+WT" + std::to_string(threads),
-                                      "+FP",  // PPM ...
-                                      "+O-",  // ... to standard output
+                                      "+FP",  // picture format PPM
+                                      "+O-",  // output to standard output
                                       "-D",   // no window
                                       "-V",   // no progress
                                       "-J",   // no jitter in anti-aliasing

@@ -10,7 +10,7 @@
 
 namespace farm {
 
-/// The scene and the options that are the same for all tiles.
+/// The scene, and the povray options that are the same for all tiles.
 struct Job {
     std::string scene;
     int width = 320;
@@ -58,7 +58,7 @@ class Povray {
     std::string error_;
 };
 
-/// Returns seconds of a clock that never jumps.
+/// Returns the seconds of a monotonic clock.
 double now();
 
 }  // namespace farm

@@ -10,7 +10,7 @@ namespace farm {
 ///
 ///   worker → coordinator   kReady    pid of the worker (once)
 ///   coordinator → worker   kJob      Job::pack() (once)
-///   coordinator → worker   kOrder    Order: one at first and one for every result; the worker may wait for it
+///   coordinator → worker   kOrder    Order: one at the begin and one after every result; the worker may wait for it
 ///   worker → coordinator   kResult   ResultHeader, then the pixels of the tile or an error message
 enum Tag : int { kReady = 1, kJob, kOrder, kResult };
 
@@ -27,8 +27,8 @@ struct Order {
 
 struct ResultHeader {
     int tile_number = -1;
-    int failed = 0;  ///< 0: pixels follow; 1: an error message follows
-    int length = 0;  ///< bytes that follow
+    int failed = 0;  ///< 0: the message contains pixels; 1: it contains an error text
+    int length = 0;  ///< number of bytes that follow the header
     Cost cost;
 };
 

@@ -72,7 +72,7 @@ class Worker {
 
     MPI_Comm coordinator_;
     Job job_;
-    std::deque<std::pair<int, Povray>> running_;  ///< oldest first, with their tile numbers
+    std::deque<std::pair<int, Povray>> running_;  ///< running povrays with their tile numbers, oldest first
 };
 
 }  // namespace

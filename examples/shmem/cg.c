@@ -10,10 +10,10 @@
 
 enum { EACH = 5 };  // pairs of elements per row, besides the diagonal
 
-struct block {  // part of the matrix: rows first … first + rows - 1, some of their columns
+struct block {  // part of the matrix: rows first … first + rows - 1, and in each the block's columns
     int rows;
     int* begin;
-    int* column;  // counted within the block
+    int* column;  // column of each element, counted within the block
     double* value;
 };
 
@@ -34,7 +34,7 @@ static void make_block(struct block* b, int n, int first_row, int rows, int firs
         for (int i = 0; i < n; i++)
             for (int k = 0; k <= EACH; k++) {
                 const unsigned long random = mix((unsigned long)i * 64 + (unsigned long)k);
-                const int j = k == EACH ? i : (int)(random % (unsigned long)n);  // the diagonal comes last
+                const int j = k == EACH ? i : (int)(random % (unsigned long)n);  // the diagonal is added last
                 if ((k < EACH) == (i == j)) continue;
                 const double value = 0.1 + (double)(random >> 40) * 0x1p-24;
                 if (pass == 0 && i != j) diagonal[i] += value, diagonal[j] += value;
@@ -77,16 +77,16 @@ static double dot(const double* a, const double* b, int n) {
     return sum;
 }
 
-// The grid of PEs, and this PE's part of the matrix and the vectors.
+// This PE's place in the grid of PEs, and its part of the matrix and the vectors.
 struct part {
     struct block matrix;
-    int columns;       // length of its part of the vectors
-    int first, step;   // PEs of its column of the grid: first, first + step, …
-    int offset;        // start of its part of a product among its rows; negative: another PE of the column has it
-    shmem_team_t row;  // PEs of its row of the grid
-    // Symmetric memory:
-    double *sum, *rows;   // its share of a product's rows; all of these rows
-    double* products[2];  // its part of the last product and of the one before, which slower PEs may still use
+    int columns;       // length of this PE's part of the vectors
+    int first, step;   // PEs of the same column of the grid: first, first + step, …
+    int offset;        // start of its vector part among the block's rows; negative: another PE of the column has it
+    shmem_team_t row;  // PEs of the same row of the grid
+    // The following pointers are to symmetric memory.
+    double *sum, *rows;   // this PE's addend of a product's rows; the summed rows
+    double* products[2];  // this PE's part of the last two products; slower PEs may still read the older one
     uint64_t* products_came;
     double* scalars;
 };
@@ -135,7 +135,7 @@ static double solve(const struct part* part, const struct block* matrix, int n, 
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
-    int rows = 1;  // rows of the grid: the greatest number that divides its columns
+    int rows = 1;  // number of rows of the grid: the greatest number that divides the number of columns
     for (int r = 2; r * r <= pes; r++)
         if (pes % (r * r) == 0) rows = r;
     const int columns = pes / rows, my_row = me / columns, my_column = me % columns;
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
     make_block(&whole, n, 0, n, 0, n);
     const double rest_alone = solve(NULL, &whole, n, 0, reference, iterations);
     int* wrong = shmem_calloc(2, sizeof *wrong);
-    for (int i = 0; i < wide; i++) wrong[0] += !(fabs(x[i] - reference[my_column * wide + i]) < 1e-9);  // sums in another order
+    for (int i = 0; i < wide; i++) wrong[0] += !(fabs(x[i] - reference[my_column * wide + i]) < 1e-9);  // sums differ in order
     wrong[0] += !(rest_alone < 1e-2 * sqrt((double)n)) || !(fabs(rest - rest_alone) < 1e-9 * sqrt((double)n));
     shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &wrong[1], &wrong[0], 1);
     const int all_wrong = wrong[1];

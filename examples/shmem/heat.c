@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     const int used = (n + most - 1) / most;  // number of PEs that have rows
     const size_t bytes = sizeof(double) * (size_t)(most + 2) * (size_t)n;
     double* plates[2] = {shmem_malloc(bytes), shmem_malloc(bytes)};
-    uint64_t* signals = shmem_calloc(2, sizeof *signals);  // number of the last step from above, from below
+    uint64_t* signals = shmem_calloc(2, sizeof *signals);  // last step received from above, from below
     int* wrong = shmem_calloc(2, sizeof *wrong);
     for (int i = 0; i < 2; i++) begin(plates[i], most, n, me == 0);
     shmem_barrier_all();
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     for (int s = 0; s < steps && rows > 0; s++) {
         double* next = plates[(s + 1) % 2];
         step(now, next, rows, n);
-        // A neighbor that is a step behind still reads the rows of this step, which are in its other plate.
+        // A neighbor that is one step behind still reads the rows of this step, so they are put into its other array.
         const uint64_t done = (uint64_t)s + 1;
         double *below = next + (size_t)(most + 1) * (size_t)n,
                *last = next + (size_t)rows * (size_t)n;  // all PEs above the last have `most` rows

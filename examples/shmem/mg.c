@@ -20,11 +20,11 @@ struct inbox {
 
 struct level {
     int n;                          // points of the grid in each dimension
-    int points[3];                  // points of this PE's block, without the shell of one point around it
+    int points[3];                  // points of this PE's block, without the border of one point around it
     int stride[3];                  // distance to the next active PE in the grid of PEs
-    int is_active;                  // whether this PE has a block; otherwise it only has room for its neighbors' values
+    int is_active;                  // whether this PE has a block of this grid; otherwise it only stores its neighbors' values
     double *u, *f, *r;              // solution, right side, residual
-    struct inbox inboxes[2][3][2];  // for a sweep, for a correction; by dimension and side (from below, from above)
+    struct inbox inboxes[2][3][2];  // buffers by use (sweep, correction), dimension, and side (from below, from above)
 };
 
 static struct level levels[MOST_LEVELS];
@@ -45,7 +45,7 @@ static int neighbour(int dimension, int distance) {
     return (place[2] * grid[1] + place[1]) * grid[0] + place[0];
 }
 
-// Copies the face at `index` of the dimension, including the shell of the other two dimensions, to or from `face`.
+// Copies the face at `index` of the dimension to or from `face`, including the border of the other two dimensions.
 static size_t copy_face(const struct level* l, double* field, int dimension, int index, double* face, int out) {
     const int a = dimension == 0 ? 1 : 0, b = dimension == 2 ? 1 : 2;
     size_t count = 0;
@@ -76,7 +76,7 @@ static void take_face(const struct level* l, struct inbox* inbox, double* field,
     copy_face(l, field, dimension, index, inbox->faces[number % 2], 0);
 }
 
-// Fills the shell with the adjacent points of the neighbors' blocks.
+// Fills the border with the adjacent points of the neighbors' blocks.
 static void exchange(struct level* l, double* field) {
     for (int d = 0; d < 3; d++) {
         put_face(l, &l->inboxes[0][d][1], field, d, 1, neighbour(d, -l->stride[d]));
@@ -86,8 +86,9 @@ static void exchange(struct level* l, double* field) {
     }
 }
 
-// Sends a correction to all PEs that have a block of the finer grid. A PE without a block of this grid gets the block below it (one point)
-// as if it were its own. All get the points above. A PE that is inactive in a later dimension has no values to send yet.
+// Sends a correction to all PEs that have a block of the finer grid. A PE without a block of this grid receives the block below it (one
+// point), which then serves as its own. All PEs receive the points above. A PE that is inactive in a later dimension has no values to send
+// yet.
 static void hand_up(struct level* l, const struct level* finer) {
     for (int d = 0; d < 3; d++) {
         const int left_out = here[d] % l->stride[d] != 0;
@@ -101,12 +102,12 @@ static void hand_up(struct level* l, const struct level* finer) {
         }
         if (left_out) take_face(l, &l->inboxes[1][d][0], l->u, d, 1);
         if (left_out || !thinner) take_face(l, &l->inboxes[1][d][1], l->u, d, l->points[d] + 1);
-        // Sender and receiver must count exchanges alike.
+        // Sender and receiver must count the same exchanges, also those in which nothing was sent.
         if (!left_out && thinner) l->inboxes[1][d][0].exchanges++, l->inboxes[1][d][1].exchanges++;
     }
 }
 
-// --- computations at a point of a block or of the whole grid; `s` holds the distances to the neighbors of `p` ---
+// --- computations at a point of a block or of the whole grid; `s` holds the offsets from the point to its neighbors ---
 
 static double residual_at(const double* u, double f, const ptrdiff_t s[6]) {
     return f - (6 * u[0] - u[s[0]] - u[s[1]] - u[s[2]] - u[s[3]] - u[s[4]] - u[s[5]]);
@@ -141,7 +142,8 @@ static void find_residual(struct level* l) {
     exchange(l, l->r);
 }
 
-// Returns the mean with weights 1/4, 1/2, 1/4 in each dimension, times 4 because the distance between points has doubled.
+// Returns the mean of the fine points around a coarse point, with weights 1/4, 1/2, 1/4 in each dimension. The mean is multiplied by 4,
+// because the distance between points has doubled.
 static double restricted_at(const double* r, ptrdiff_t y, ptrdiff_t z) {
     double sum = 0;
     for (int k = -1; k <= 1; k++)
@@ -150,7 +152,7 @@ static double restricted_at(const double* r, ptrdiff_t y, ptrdiff_t z) {
     return sum;
 }
 
-// Returns the mean of the surrounding coarse points; `odd` says in which dimensions the point lies between two of them.
+// Returns the mean of the coarse points around a fine point; `odd` says in which dimensions the fine point lies between two of them.
 static double corrected_at(const double* coarse, ptrdiff_t y, ptrdiff_t z, const int odd[3]) {
     double sum = 0;
     for (int k = 0; k <= odd[2]; k++)
@@ -163,7 +165,9 @@ static void restrict_to(struct level* coarse, const struct level* l) {
     memset(coarse->u, 0, sizeof(double) * size_of(coarse));
     if (!coarse->is_active) return;
     const ptrdiff_t y = l->points[0] + 2, z = y * (l->points[1] + 2);
-    int by[3];  // 1 where a PE has only one point: the active PEs' points are then the coarse grid
+    // Step between coarse points in the fine block. It is 1 where a PE has only one point, because the active PEs' points then are the
+    // coarse grid.
+    int by[3];
     for (int d = 0; d < 3; d++) by[d] = l->points[d] > 1 ? 2 : 1;
     for (int k = 0; k < coarse->points[2]; k++)
         for (int j = 0; j < coarse->points[1]; j++)
@@ -174,7 +178,7 @@ static void restrict_to(struct level* coarse, const struct level* l) {
 
 static void correct(struct level* l, const struct level* coarse) {
     const ptrdiff_t y = coarse->points[0] + 2, z = y * (coarse->points[1] + 2);
-    int first[3];  // whether the block's first point is odd; if so, it is the only one
+    int first[3];  // per dimension: whether the block's first point has an odd index; it is then the only point
     for (int d = 0; d < 3; d++) first[d] = l->points[d] == 1 && here[d] / l->stride[d] % 2;
     for (int k = 0; k < l->points[2]; k++)
         for (int j = 0; j < l->points[1]; j++)
@@ -258,7 +262,7 @@ static void whole_cycle(struct whole* w, int depth) {
     whole_relax(w, SWEEPS);
 }
 
-// Returns the right side: ten sources and ten sinks.
+// Returns the right side of the equation at a point: ten points are sources, ten are sinks.
 static double right_side(int n, size_t point) {
     const size_t all = (size_t)n * (size_t)n * (size_t)n;
     for (size_t k = 0; k < 20; k++)
@@ -288,7 +292,7 @@ static void choose_grid(int pes, int n) {
     }
 }
 
-// Allocates all inboxes of a level at once, because each allocation is a barrier.
+// Allocates all buffers of a level by one call, because each allocation is a barrier.
 static void make_inboxes(struct level* l) {
     size_t faces[3], all = 0;
     for (int d = 0; d < 3; d++) faces[d] = size_of(l) / (size_t)(l->points[d] + 2), all += 4 * (2 * faces[d] + 1);
@@ -343,7 +347,7 @@ int main(int argc, char** argv) {
         EACH_OF_BLOCK wrong[0] += !(fabs(finest->u[at(finest, x + 1, y + 1, z + 1)] -
                                          reference[wrapped(n, first[0] + x, first[1] + y, first[2] + z)]) < 1e-12);
     }
-    wrong[0] += !(rest < 20 * pow(0.3, 2 * cycles));  // sum of the squares; 20 initially
+    wrong[0] += !(rest < 20 * pow(0.3, 2 * cycles));  // sum of squares of the residual; it is 20 initially
     shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &wrong[1], &wrong[0], 1);
     const int all_wrong = wrong[1];
     if (me == 0)

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     const size_t each = argc > 1 ? (size_t)atol(argv[1]) : 20000, all = each * (size_t)pes;
-    unsigned* sorted = shmem_malloc(all * sizeof *sorted);  // room for the worst case
+    unsigned* sorted = shmem_malloc(all * sizeof *sorted);  // room for all keys, in case one PE receives them all
     long* counts = shmem_calloc((size_t)pes, sizeof *counts);
     long* places = shmem_calloc((size_t)pes, sizeof *places);  // start of this PE's keys on each PE
     long* total = shmem_calloc(1, sizeof *total);

@@ -1,6 +1,6 @@
 // Calls of the program's Fortran procedures by the library. The procedures receive integers for handles, and all arguments by reference.
-// Those that return an error code write it to their last argument. Reduction operations and error handlers have no extra state argument by
-// which the library could tell Fortran procedures from C functions, so the addresses of the Fortran procedures are recorded.
+// Those that return an error code write it to their last argument. Reduction operations and error handlers have no extra state argument
+// that would distinguish Fortran procedures from C functions, so the addresses of the Fortran procedures are recorded.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_set>

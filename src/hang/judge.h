@@ -8,9 +8,9 @@
 
 namespace starling::hang {
 
-/// Returns the conclusions, the worst first: processes that have ended or are stopped, deadlocks, members of a communicator in different
-/// collective operations, and the processes for which the others wait in the end. Empty if nothing wrong is visible. `home` is the job
-/// whose ranks are named by their numbers alone. A pure function of its arguments.
+/// Returns the conclusions, the worst first. They name processes that have ended or are stopped, deadlocks, members of a communicator in
+/// different collective operations, and the processes that keep others waiting in the end. Empty if nothing wrong is visible. `home` is the
+/// job whose ranks are named by their numbers alone. A pure function of its arguments.
 std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home);
 
 /// Returns whether a process waits, directly or indirectly, for a process that has ended normally.

@@ -8,8 +8,9 @@
 
 namespace starling::plan {
 
-/// A call recurs regularly in two cases. Either the same set of other calls occurs between its occurrences, each any number of times (a
-/// solver's number of iterations may vary), or about the same number of calls does. The regular call with the longest period is the pulse.
+/// A call recurs regularly in two cases. In the first, the same set of other calls occurs between its occurrences, each any number of
+/// times, since a solver's number of iterations may vary. In the second, about the same number of calls does. The regular call with the
+/// longest period is the pulse.
 class LoopDetector {
   public:
     /// Records a call. Returns whether it is the pulse.

@@ -168,8 +168,8 @@ void PlanManager::adopt(const Partners* partners) {
             if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
 }
 
-// Adopts the plan of a phase, and looks up the plan of the phase that is expected next: the one that followed the last time, or the next in
-// the plan.
+// Adopts the plan of a phase, and looks up the plan of the phase expected next: the one that followed the last time, or the plan's next
+// entry.
 void PlanManager::adopt_phase(PhaseId phase, uint64_t occurrence) {
     adopt(source_->partners(phase, occurrence));
     asking_ = source_->waits();

@@ -4,11 +4,11 @@
 
 enum { kBorderTag = 11 };
 
-/* One border: the cells that a leaf gets from one leaf across a face. */
+/* One strip of cells: those that a leaf (block of cells) gets from one leaf on the other side of a face. */
 typedef struct {
     int from, to; /* leaves */
     int face;     /* face of the receiving leaf */
-    int half;     /* half of that face that the border covers, if the other leaf is finer; -1: the whole face */
+    int half;     /* half of that face that the strip covers, if the sending leaf is finer; -1: the whole face */
 } Strip;
 
 /* The strips between this process and another one, in the same order on both sides; sent as one message. */
@@ -29,7 +29,7 @@ struct Plan {
 static int strip_values(const Mesh* mesh, const Strip* s) { return s->half < 0 ? mesh->edge : mesh->edge / 2; }
 
 static void add_strip(const Mesh* mesh, Bundle* bundle, Strip strip) {
-    if ((bundle->count & (bundle->count - 1)) == 0) { /* the array grows at powers of two */
+    if ((bundle->count & (bundle->count - 1)) == 0) { /* the array is enlarged when its length is a power of two */
         size_t room = bundle->count ? 2 * (size_t)bundle->count : 1;
         bundle->strips = realloc(bundle->strips, room * sizeof(Strip));
     }
@@ -103,16 +103,16 @@ static double cell_at_face(const Mesh* mesh, double* cells, int face, int d, int
     }
 }
 
-/* Packs the cells that the receiver stores beside its face; the receiver's face is seen from the sender's side. */
+/* Packs the cells that the receiver stores beyond its face; the sender's face is the opposite one. */
 static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
     const Leaf *from = &mesh->leaves[s->from], *to = &mesh->leaves[s->to];
     int face = s->face ^ 1, half = mesh->edge / 2;
     if (from->level == to->level) {
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, i);
-    } else if (from->level < to->level) { /* each cell lies beside two cells of the receiver */
+    } else if (from->level < to->level) { /* each of the sender's cells is adjacent to two cells of the receiver */
         int first = (s->face < kLeft ? to->x : to->y) % 2 * half;
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, first + i / 2);
-    } else { /* four cells make one cell of the receiver */
+    } else { /* the mean of four of the sender's cells becomes one cell of the receiver */
         for (int i = 0; i < half; ++i) {
             double near = cell_at_face(mesh, from->now, face, 0, 2 * i) + cell_at_face(mesh, from->now, face, 0, 2 * i + 1);
             double far = cell_at_face(mesh, from->now, face, 1, 2 * i) + cell_at_face(mesh, from->now, face, 1, 2 * i + 1);
@@ -143,7 +143,7 @@ static void unpack_all(const Mesh* mesh, const Bundle* bundle) {
     for (int i = 0; i < bundle->count; ++i) place = unpack(mesh, &bundle->strips[i], place);
 }
 
-/* Copies cells at the square's edge to the border outside, so that no heat flows through the edge. */
+/* Copies the cells at the edge of the square to the border outside of it, so that no heat flows through the edge. */
 static void mirror_edges(const Mesh* mesh) {
     int last = mesh->edge + 1;
     for (int l = 0; l < mesh->count; ++l) {

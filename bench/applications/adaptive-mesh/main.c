@@ -1,16 +1,16 @@
 /* An adaptive mesh with changing neighbors: heat from a lamp that circles over a square plate. It is computed on blocks of cells that are
  * small where the heat changes quickly. Every few steps blocks are refined and merged, distributed evenly over the processes again along a
- * space-filling curve, and their cells moved. In each step the processes exchange the borders of blocks, one message per partner. Values
- * by size of a block (-s, cells along its edge).
+ * space-filling curve, and their cells moved. In each step the processes exchange the borders of blocks, one message per partner. The size
+ * of a row is that of a block (-s, cells along its edge).
  *
- * - step, border, regrid: us per step without regridding, us of it in the exchange of borders, and us per regridding.
- * - blocks, partners, partners-changed, blocks-moved: blocks at the end. Per regridding, the processes that a process exchanges borders
- *   with, the number of these that are new or no longer partners, and the blocks that change their owner.
+ * - step, border, regrid: time of a step without regridding, its part for the exchange of borders, time of a regridding; us.
+ * - blocks, partners, partners-changed, blocks-moved: number of blocks at the end; and per regridding, the number of processes with
+ *   which a process exchanges borders, how many of them are new or no longer partners, and how many blocks change their owner.
  * - on-connections: share of the packets that did not take the base path, if the library counts them.
  *
  * -i: steps; -k: levels of refinement; -c: the plate must be identical to one computed by a single process. --spawn K: parents and
- * children share one plate. The steps are explicit and the same for all blocks; heat that flows through a face between levels is not
- * corrected. All processes know the whole tree of blocks. */
+ * children share one plate. The time steps are explicit and equal for all blocks; the flow of heat between blocks of different
+ * levels is not corrected. All processes know the whole tree of blocks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
         double y = ((double)leaf->y * mesh->edge + r - 0.5) * width - lamp_y;
         for (int k = 1; k <= mesh->edge; ++k) {
             double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
-            double near = 1 - (x * x + y * y) * 400; /* over 0 within the lamp's radius, 1/20 of the square */
+            double near = 1 - (x * x + y * y) * 400; /* positive within the lamp's radius, 1/20 of the square */
             double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
             next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
         }
@@ -58,7 +58,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
     leaf->next = kept;
 }
 
-/* Returns a finer level where neighboring cells differ much, a coarser one where they hardly differ. */
+/* Returns the level that a leaf should have: a finer one if neighboring cells differ much, a coarser one if they hardly differ. */
 static int wished_level(const Mesh* mesh, const Leaf* leaf) {
     double largest = 0;
     for (int r = 1; r <= mesh->edge; ++r) {

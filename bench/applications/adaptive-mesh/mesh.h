@@ -11,7 +11,7 @@
 enum { kUp, kDown, kLeft, kRight, kFaces };
 
 typedef struct {
-    int level; /* level of refinement; 0: the coarsest; each next level halves the side of a block */
+    int level; /* level of refinement; 0 is the coarsest, and each level halves the side of a block */
     int x, y;  /* position of the block, in blocks of its level */
     int owner;
     uint64_t key;       /* position of the leaf on the curve, distinct because leaves never overlap */
@@ -37,7 +37,7 @@ typedef struct {
 Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge);
 void mesh_free(Mesh* mesh);
 
-/* tree.c: positions and neighbors */
+/* --- tree.c: positions and neighbors --- */
 
 /* Returns a leaf at a position, without owner and cells. */
 Leaf mesh_leaf(const Mesh* mesh, int level, int x, int y);
@@ -45,14 +45,15 @@ Leaf mesh_leaf(const Mesh* mesh, int level, int x, int y);
 int mesh_find(const Mesh* mesh, int level, int x, int y);
 /* Finds the one or two leaves across a face; returns their number (0 at the square's edge). */
 int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]);
-/* Adjusts the targets so that neighbors differ by at most one level, and only complete groups of four merge. */
+/* Adjusts the requested levels (`target`) so that neighbors differ by at most one level, and leaves are merged only in complete groups of
+ * four. */
 void mesh_settle_targets(Mesh* mesh);
-/* Returns the leaves that the targets describe, distributed evenly over the owners; they have no cells yet. */
+/* Returns the leaves that the requested levels (`target`) describe, distributed evenly over the owners; they have no cells yet. */
 Leaf* mesh_next_leaves(const Mesh* mesh, int* count);
 
-/* exchange.c: borders */
+/* --- exchange.c: borders --- */
 
-/* Fills the borders of all own leaves. */
+/* Fills the borders of all leaves that this process owns. */
 void mesh_exchange(Mesh* mesh);
 Plan* mesh_plan(const Mesh* mesh);
 void mesh_plan_free(Plan* plan);
@@ -60,9 +61,9 @@ void mesh_plan_free(Plan* plan);
  * r. */
 int mesh_partners(const Plan* plan, const uint64_t** set);
 
-/* regrid.c: refinement, merging and load balance */
+/* --- regrid.c: refinement, merging and load balance --- */
 
-/* Refines and merges according to the targets of the own leaves. */
+/* Refines and merges leaves to the levels requested by their owners. */
 void mesh_regrid(Mesh* mesh);
 
 /* Returns the cell of a block, (0, 0) to (edge + 1, edge + 1) with the border. */

@@ -23,7 +23,7 @@ Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge) {
     MPI_Comm_rank(comm, &mesh.rank);
     MPI_Comm_size(comm, &mesh.size);
     mesh.leaves = calloc((size_t)mesh.count, sizeof(Leaf));
-    for (int i = 0; i < mesh.count; ++i) { /* the base is a power of two, so the bits of the curve's index give x and y */
+    for (int i = 0; i < mesh.count; ++i) { /* the base is a power of two: the bits of the curve's index give x and y */
         int x = 0, y = 0;
         for (int bit = 0; bit < 15; ++bit) {
             x |= (i >> (2 * bit) & 1) << bit;
@@ -42,8 +42,8 @@ void mesh_free(Mesh* mesh) {
     free_leaves(mesh->leaves, mesh->count);
 }
 
-/* Cells copied from an old leaf to a new one: all of them; a quarter, expanded to four times as many cells; or all, reduced to the means
- * of four. */
+/* Cells to copy from an old leaf to a new one. Either all are copied, or a quarter is expanded to four times as many cells, or all are
+ * reduced to the means of four. */
 typedef struct {
     int from, to; /* old and new leaf */
     int number;   /* index of the piece among all pieces, used as the message's tag */
@@ -64,7 +64,7 @@ static Pieces list_pieces(const Mesh* mesh, const Leaf* next, int count) {
             all.pieces[all.count] = (Piece){from + k, to, all.count, NULL};
             ++all.count;
         }
-        /* The fourth quarter of a refined leaf is the last piece from it. */
+        /* A refined leaf becomes four new leaves, of which the fourth is the last that copies from it. */
         int last = old->level >= new->level || (new->x % 2 && new->y % 2);
         if (last) from += sources;
     }
@@ -107,7 +107,7 @@ static void put_in(const Mesh* mesh, const Leaf* old, const Leaf* new, const dou
     }
 }
 
-/* Sends the cells of the new leaves to their owners. */
+/* Sends the cells of old leaves to the owners of the new leaves. */
 static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
     MPI_Request* requests = malloc(((size_t)all.count + 1) * sizeof(MPI_Request));
     int posted = 0;
@@ -135,7 +135,7 @@ static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
     free(requests);
 }
 
-/* Exchanges the targets of all leaves; each process has a section of the curve, in the order of ranks. */
+/* Exchanges the requested levels of all leaves. Each process owns one section of the curve, in the order of ranks. */
 static void share_targets(Mesh* mesh) {
     int* counts = calloc(3 * (size_t)mesh->size, sizeof(int));
     int *starts = counts + mesh->size, own = 0, first = 0;

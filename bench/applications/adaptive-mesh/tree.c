@@ -2,7 +2,8 @@
 
 #include "mesh.h"
 
-/* Interleaves the bits of two numbers; blocks close in the square are then mostly close on the curve. */
+/* Interleaves the bits of two numbers to an index on the space-filling curve. Blocks that are close in the square are mostly close on the
+ * curve. */
 static uint64_t interleave(uint32_t x, uint32_t y) {
     uint64_t key = 0;
     for (int bit = 0; bit < 31; ++bit) {
@@ -43,14 +44,14 @@ int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]) {
     found[0] = mesh_find(mesh, l->level, x, y);
     if (found[0] < 0) return 0;
     if (mesh->leaves[found[0]].level <= l->level) return 1;
-    for (int half = 0; half < 2; ++half) { /* the two small blocks that touch the face */
+    for (int half = 0; half < 2; ++half) { /* visits the two small blocks that touch the face */
         int fine_x = dx ? 2 * x + (dx < 0) : 2 * x + half, fine_y = dy ? 2 * y + (dy < 0) : 2 * y + half;
         found[half] = mesh_find(mesh, l->level + 1, fine_x, fine_y);
     }
     return 2;
 }
 
-/* Returns whether leaf i is the first of four that can be merged. */
+/* Returns whether leaf i is the first of four leaves that can be merged. */
 static int four_merge(const Mesh* mesh, int i) {
     const Leaf* first = &mesh->leaves[i];
     if (first->level == 0 || first->x % 2 || first->y % 2 || i + 3 >= mesh->count) return 0;

@@ -135,7 +135,7 @@ int raw_udp(const Raw* raw) {
     if (fd < 0 || bind(fd, (struct sockaddr*)&mine, sizeof mine) != 0) die("UDP socket");
     socklen_t length = sizeof mine;
     getsockname(fd, (struct sockaddr*)&mine, &length);
-    /* Each side sends its port over the control connection; the connection's peer gives the address. */
+    /* Each side sends its UDP port over the control connection; the address is that of the connection's peer. */
     if (write(raw->control, &mine.sin_port, 2) != 2) die("write");
     length = sizeof theirs;
     getpeername(raw->control, (struct sockaddr*)&theirs, &length);
@@ -168,7 +168,7 @@ void raw_receive(const Raw* raw, int fd, void* data, size_t bytes) {
         }
         if (n == 0 || (errno != EINTR && (errno != EAGAIN || !raw->poll))) die("receive");
         if (tries % 1000000 != 0) continue;
-        /* While polling, a lost datagram and a peer without a core look the same, so this waits kPatience. */
+        /* While polling, a lost datagram and a peer that has no core look the same, so the loop waits for kPatience seconds. */
         if (limit == 0) limit = now() + kPatience;
         if (now() > limit) die("receive");
     }

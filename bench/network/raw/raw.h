@@ -17,7 +17,7 @@ typedef struct {
     double seconds; /* -t: time per size in s */
     int batches;    /* -b: number of batches, whose median is the reported value */
     int window;     /* -w: messages before an acknowledgement (bandwidth) */
-    int json;       /* --json: one line, the same form as that of the MPI benchmarks */
+    int json;       /* --json: print one line, in the same form as the MPI benchmarks */
     int control;    /* TCP connection by which the leading side controls the other */
 } Raw;
 
@@ -29,15 +29,15 @@ int raw_tcp(const Raw* raw);
 /* Returns a UDP socket that is connected to the other side's. */
 int raw_udp(const Raw* raw);
 
-/* Sends or receives exactly that many bytes of a stream, or one datagram; waits as --poll says. A datagram that does not arrive for long
- * ends the program: there are no retransmissions. */
+/* Sends or receives exactly `bytes` bytes of a stream, or one datagram. Polls or blocks as --poll says. The program ends if a datagram does
+ * not arrive for long, because there are no retransmissions. */
 void raw_send(const Raw* raw, int fd, const void* data, size_t bytes);
 void raw_receive(const Raw* raw, int fd, void* data, size_t bytes);
 
-/* One side's part of a round, repeated `iterations` times with messages of `bytes`. */
+/* One side's part of a round, repeated `iterations` times with messages of `bytes` bytes. */
 typedef void (*RawRound)(const Raw* raw, int fd, char* buffer, size_t bytes, long iterations);
 
-/* Measures every size. The leading side prints `value` of the seconds per iteration. */
+/* Measures every size. The leading side prints `value`, computed from the seconds per iteration. */
 int raw_measure(const Raw* raw, int fd, RawRound round, const char* benchmark, const char* unit,
                 double (*value)(const Raw* raw, size_t bytes, double seconds));
 

@@ -29,7 +29,7 @@ def ready(costs, hosts, per_host):
     start = Start(costs, Shape(hosts=hosts, per_host=per_host, cores=per_host, standing=True)).run().initialized
     demand = start + costs.symmetric
     others = (hosts - 1) * per_host
-    # Both ends of a connection spend time on it, and each end belongs to some PE.
+    # Both ends spend time on a connection, and each end belongs to one PE, so a PE pays for all of its connections.
     meet = (2 * barrier(costs, hosts) + Store(costs, hosts, per_host).all_gather().seconds + all_gather(costs, hosts, per_host) +
             others * costs.connection + (costs.rtt if others else 0.0))
     return {"hosts": hosts, "processes": hosts * per_host, "launched": start, "demand": demand, "all": demand + meet,

@@ -67,7 +67,7 @@ class Start:
         self.times.root_busy = self.daemons[0].busy
         return self.times
 
-    # Counters of expected events
+    # Counts expected events: `then` is called after `number` of them.
 
     def count(self, what, number, then):
         self.left[what] = (number, then)
@@ -149,7 +149,7 @@ class Start:
         self.daemons[host].run(self.costs.node_start, self.connect, parent, host)
 
     def connect(self, parent, host):
-        # A handshake: first TCP's own exchange, then hello, challenge and proof.
+        # A handshake: TCP's own exchange, followed by hello, challenge and proof.
         self.daemons[host].run(self.costs.handshake, self.simulation.after, 2.5 * self.costs.rtt, self.accept, parent,
                                host)
 
@@ -162,7 +162,7 @@ class Start:
             self.send(parent, host, SMALL_FRAME + below * self.costs.grow_bytes, self.grow, host)
         self.report(host, "up")
 
-    # The job
+    # The start of the job
 
     def all_up(self):
         costs, shape = self.costs, self.shape
@@ -217,7 +217,7 @@ class Start:
         self.count("ending", 1, lambda: None)
         self.order(0, SMALL_FRAME, self.end)
 
-    # The end: the processes end when they learn that all have arrived, as after a barrier
+    # The end of the job: processes end when they learn that all have arrived, as after a barrier
 
     def end(self, host):
         shape, costs = self.shape, self.costs
@@ -263,7 +263,7 @@ def spawn(costs, children, hosts, universe, **shape):
     way = (depth + 1) * (2 * small + costs.rtt / 2 + costs.report_bytes / costs.bandwidth)  # +1: process and daemon
     quiet = costs.with_(mpiexec=0.0)
     times = start(quiet, hosts=hosts, per_host=math.ceil(children / hosts), standing=True, **shape)
-    # The hosts that take part are in the whole tree, so the paths of the order and the report are longer than in the small tree.
+    # The hosts of the job are nodes of the whole tree of daemons, so orders and reports travel further than in a tree of these hosts alone.
     own_depth = max(Tree(hosts, fanout).depth)
     extra = (depth - own_depth) * (2 * small + costs.rtt / 2) if depth > own_depth else 0.0
     return way + times.known + 2 * extra + way

@@ -13,7 +13,7 @@ from .topology import Tree
 HEAD = 64      # bytes of a frame besides addresses
 ADDRESS = 4    # bytes of one process's address
 
-# Values of launch/port_search and launch/tree/gathering.
+# Constants of src/launch/port_search and src/launch/tree/gathering.
 FEW = 8                # hosts that are fetched one by one
 SHORT_PATIENCE = 0.002  # seconds between two frames of one daemon that ask for the table
 

@@ -70,7 +70,7 @@ int connect_to(const sockaddr_in& address) {
     return fd;
 }
 
-/// Measures a handshake of this process with itself; half of the time is one end's part.
+/// Measures a handshake of this process with itself; one end's cost is half of the time.
 double handshake() {
     const TreeKey key = make_key();
     sockaddr_in address;
@@ -124,7 +124,7 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
                 whole = opener.feed(rest, kind, got) == FrameOpener::FrameOpenResult::frame;
             }
         }
-        if (!first && round + 1 == rounds) break;  // the last answer is not needed
+        if (!first && round + 1 == rounds) break;  // the last answer need not be read
         const std::string frame = sealer.seal(TreeFrameKind::message, body);
         for (size_t at = 0; at < frame.size();) {
             const ssize_t n = write(fd, frame.data() + at, frame.size() - at);
@@ -135,7 +135,7 @@ void exchange(int fd, bool first, int rounds, size_t bytes) {
     close(epoll);
 }
 
-/// Returns the processor time of sending one frame and receiving one, at one end, halved.
+/// Returns one end's processor time for sending one frame and receiving one, divided by two.
 double frame(int rounds, size_t bytes) {
     sockaddr_in address;
     const int listener = listen_anywhere(address);
@@ -183,7 +183,7 @@ StartOrder order_for(uint32_t hosts, uint32_t per_host) {
     return order;
 }
 
-/// Measures a host's work for an order: reads it and creates its segment of the job.
+/// Measures a host's work for an order to start a job: reads it and creates the host's job segment.
 double take(const std::string& bytes) {
     return time_of(20, [&] {
         StartOrder order;
@@ -243,7 +243,7 @@ double start_process() {
 }  // namespace
 
 int main(int argc, char**) {
-    if (argc > 1) return 0;  // started by start_process()
+    if (argc > 1) return 0;  // the program was started by start_process()
     constexpr uint32_t kFew = 64, kMany = 4064;
     const std::string few = encode(order_for(kFew, 16)), many = encode(order_for(kMany, 16));
     const double take_few = take(few), take_many = take(many);

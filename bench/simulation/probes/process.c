@@ -1,5 +1,5 @@
-// Measures the cost of a process of a job until the end of MPI_Init, and of its launcher until then: processor time in seconds. Rank 0
-// prints JSON.
+// Measures the processor time, in seconds, that a job's process needs until the end of MPI_Init, and that its launcher needs until then.
+// Rank 0 prints JSON.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static double processor_time(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/// Returns the processor time of another process, the first number of its schedstat, in nanoseconds there.
+/// Returns the processor time of another process in seconds; the kernel gives it as the first number in schedstat, in nanoseconds.
 static double processor_time_of(pid_t pid) {
     char path[64];
     unsigned long long ns = 0;

@@ -112,7 +112,7 @@ class Starting(unittest.TestCase):
         self.assertAlmostEqual(times.ended, 1.0 + 8 * 0.5 + 2.0 + 3.0 + 8 * 0.25)
 
     def test_one_level_of_agents(self):
-        # The root forks one agent after the other; logins overlap.
+        # The root forks one agent (ssh) after the other; their logins overlap.
         costs = Costs(agent_fork=0.01, agent_wait=1.0)
         for hosts in (2, 5, 17):
             times = start(costs, hosts=hosts, per_host=1, fanout=16)
@@ -137,24 +137,24 @@ class Starting(unittest.TestCase):
         self.assertAlmostEqual(start(costs, hosts=9, per_host=1, fanout=2, shared_cores=2).daemons_up, 4.0)
 
     def test_the_order_is_sent_child_by_child(self):
-        # A tree of one level: the last child gets the bytes after all others have theirs.
+        # In a tree of one level, the last child gets the bytes of the order after all others.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, rtt=0.5)
         times = start(costs, hosts=5, per_host=1, fanout=4, standing=True)
         self.assertAlmostEqual(times.ordered, 4 * 1.0 + 0.25)
 
     def test_the_root_gets_one_report_per_branch(self):
-        # The root gets reports that processes have started, arrived, and ended: from ten branches and from itself.
+        # The root gets three reports (processes have started, have arrived, have ended) from each of ten branches and from itself.
         costs = Costs(report=0.001)
         times = start(costs, hosts=101, per_host=1, fanout=10, standing=True)
         self.assertAlmostEqual(times.ended, 0.033)
         self.assertAlmostEqual(times.root_busy, 0.033)
 
     def test_a_late_host_does_not_delay_reports_for_long(self):
-        # A chain of three, each of which gets its order a second after the one above it, and the last message long after it.
+        # A chain of three hosts. Each gets its order a second after the host above it, and the last message arrives long after the others.
         costs = Costs(order_bytes=1000.0, bandwidth=1000.0, report=0.001)
         times = start(costs, hosts=3, per_host=1, fanout=1, standing=True)
         self.assertAlmostEqual(times.ordered, 2.0)
-        # So the root gets each report separately, of each kind; and the end does not wait for any of them again.
+        # The reports arrive so far apart that the root gets each one separately, of each kind. The end waits for none of them again.
         self.assertAlmostEqual(times.root_busy, 0.001 * 3 * 3)
         self.assertAlmostEqual(times.known, 2.0 + 0.003)
 
@@ -224,8 +224,8 @@ class Finding(unittest.TestCase):
         hosts = 64
         built = Store(self.COSTS, hosts, 64, fanout=4).as_built(5)
         alone = Store(self.COSTS, hosts, 64, fanout=4).on_demand(5)
-        # The order to report, the reports, the table; the first request and some more; four fetches of each host, of which
-        # none is longer than down and up again twice the depth.
+        # The order to report, the reports and the table take three frames per edge. The first request and some more take four. Each of the
+        # four fetches of a host travels at most twice the depth down and up.
         self.assertLess(built.frames, 63 * 3 + 63 * 4 + hosts * 4 * 2 * 6)
         self.assertLess(built.seconds, alone.seconds)
 

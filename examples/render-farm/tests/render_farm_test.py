@@ -170,7 +170,7 @@ def main():
     if arguments.case in ("plain", "members"):
         assert (report["spawned"], report["lost"], report["let_go"]) == (2, 0, 0), report
     elif arguments.case == "killed":
-        # A kill may hit a worker after its last tile; a kill during the run must have been noticed.
+        # A worker may be killed after its last tile, when its death is not noticed any more. At least one kill must have been noticed.
         assert killed >= 1 and report["lost"] >= 1, f"{killed} killed, {report}"
         assert report["spawned"] > 3, report
     else:

@@ -1,4 +1,4 @@
-// Defines Fortran's types in this library's own interface: handles are the integers of MPI_X_toint, statuses are the C structure as eight
+// Defines Fortran's types in this library's own interface. Handles are the integers of MPI_X_toint, statuses are the C structure as eight
 // integers, and all constants are the same as in C. The conversions of src/compat are instantiated with these types.
 #pragma once
 

@@ -20,8 +20,8 @@ struct Description {
     int combiner = MPI_COMBINER_NAMED;
 };
 
-// Describes a type. If its constructor was a large-count function and `may_be_large` is false, the type is described as if the int function
-// had made it; numbers that do not fit in an int are then an error.
+// Describes a type. If `may_be_large` is false, a type made by a large-count constructor is described as if the int function had made it.
+// Numbers that do not fit in an int are then an error.
 int describe(MPI_Datatype handle, bool may_be_large, Description& out) {
     const Datatype* type = datatype::from_handle(handle);
     if (!type)
