@@ -31,7 +31,7 @@ class KeptMemory {
     const int exceptions_;
 };
 
-/// Returns `count` * `bytes` zeroed bytes from calloc. Retries as `new` does, and throws std::bad_alloc at last.
+/// Returns `count` * `bytes` zeroed bytes from calloc. Retries as `new` does, and finally throws std::bad_alloc.
 void* allocate_zeros(std::size_t count, std::size_t bytes);
 
 }  // namespace starling
