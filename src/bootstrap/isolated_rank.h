@@ -4,7 +4,7 @@
 
 namespace starling::bootstrap {
 
-/// Called when no manager was found. Returns MPI_SUCCESS if nothing in the environment indicates that there are other ranks, else
+/// Checks, if no manager was found, whether the environment indicates that there are other ranks. Returns MPI_SUCCESS if not, else
 /// MPI_ERR_OTHER with failure_text(): the evidence, and the remedy.
 int refuse_loneliness();
 

@@ -14,7 +14,8 @@ namespace starling::bootstrap {
 
 /// A manager's description of a job and of this process in it.
 struct ManagedJob {
-    std::string name;  ///< the manager's own name, equal in all processes of the job and different from all other jobs
+    /// The manager's own name of the job, equal in all of its processes and different from the names of all other jobs.
+    std::string name;
     uint32_t rank = 0, size = 0;
     uint32_t appnum = 0;
     uint32_t universe_size = 0;  ///< MPI_UNIVERSE_SIZE; 0 if the manager does not report it
