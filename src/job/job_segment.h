@@ -70,7 +70,7 @@ struct alignas(64) RankCell {
 };
 static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;
-/// How a rank ends its job: MPI_Abort, always a failure; shmem_global_exit, whose code may be 0.
+/// How a rank ends its job: kAborted by MPI_Abort, always a failure; kEndedForAll by shmem_global_exit, whose code may be 0.
 inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
 
 struct alignas(4096) JobHeader {
@@ -142,7 +142,7 @@ struct PortWord {
     uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
 };
 
-/// Returns the cores that this process may use: the default number of slots of a host.
+/// Returns the number of cores that this process may use: the default number of slots of a host.
 uint32_t usable_cores();
 
 /// Bytes of one rank's region. Virtual: untouched pages take no memory.
