@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# Parameters, and constants that may be passed for them besides values of their type.
+# Patterns of parameters' declarations, each with the constants that may be passed in place of an ordinary value.
 CONSTANTS = (
     (r"(const )?int (source|dest)?weights\[\]", ("MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY")),
     (r"MPI_Status \*status", ("MPI_STATUS_IGNORE",)),

@@ -1,4 +1,4 @@
-/* Tests the profiling interface: the program's own MPI_Send is called, and PMPI_Send is the library's. */
+/* Tests MPI's profiling interface: calls of MPI_Send must reach the program's own definition, and calls of PMPI_Send the library. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -57,7 +57,7 @@ static void check_integers(void) {
     int value = 0;
     CHECK(MPI_Comm_toint(MPI_COMM_WORLD) == 0x101 && MPI_Comm_fromint(0x102) == MPI_COMM_SELF);
     CHECK(MPI_Type_toint(MPI_INT) == 0x209 && MPI_Type_fromint(0x214) == MPI_DOUBLE);
-    // Integers that are not a handle's number convert to the null handle.
+    // MPI_Comm_fromint and MPI_Type_fromint must return the null handle for an integer that is no handle's number.
     for (int none = -198832896; none; none = none < 0 ? 0x7fffffff : 0) {
         CHECK(MPI_Comm_fromint(none) == MPI_COMM_NULL && MPI_Type_fromint(none) == MPI_DATATYPE_NULL);
         CHECK(MPI_Group_fromint(none) == MPI_GROUP_NULL && MPI_Op_fromint(none) == MPI_OP_NULL);

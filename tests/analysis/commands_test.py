@@ -130,7 +130,7 @@ class Commands(Case):
 
     def test_placement(self):
         lines = list(profile(16, 1, per_host=4))
-        for line in lines:  # ranks that are alike modulo 4 belong together
+        for line in lines:  # ranks with equal numbers modulo 4 communicate
             if line["kind"] == "phase":
                 line["peers"] = [[0, (line["rank"] + 4) % 16, 100, 100000, 0, 0, 0, 0, 0, 0]]
         said = self.starling("plan", write(self.path / "run", lines))

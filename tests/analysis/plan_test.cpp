@@ -40,7 +40,8 @@ TEST(WhatIf, RespectsBothSides) {
 }
 
 TEST(WhatIf, WhatIsNotWorthAConnectionIsNotPlanned) {
-    // A ring with heavy traffic, and two messages once between all ranks. Another pair exchanges few messages, but repeatedly.
+    // In a ring with heavy traffic all other pairs exchange two messages once: the ring alone must be planned. A pair that exchanges few
+    // messages in every occurrence must be planned too.
     Written file = begin(8);
     Matrix all = ring(8, 100);
     for (uint32_t i = 0; i < 8; ++i)
@@ -70,7 +71,7 @@ TEST(WhatIf, WhatIsOpenStaysWhereThereIsRoom) {
 }
 
 TEST(WhatIf, StaticKeepsTheFirst) {
-    // The first occurrence has other partners than the three later ones.
+    // The phase's first occurrence has other partners than its three later ones.
     Written file = begin(4);
     add_phase(file, 4, "p", 1, 1, 0, {{0, {{1, 100}}}, {2, {{3, 100}}}});
     for (uint64_t nth = 2; nth <= 4; ++nth)
@@ -99,7 +100,7 @@ TEST(Plan, PutsLikeOccurrencesTogether) {
     EXPECT_EQ(plan.phases[0].peers[0], (Peers{{1, 235}}));
     EXPECT_EQ(plan.phases[0].peers[1], (Peers{{0, 235}}));
     EXPECT_EQ(plan.phases[1].from, 4u);
-    EXPECT_FALSE(plan.phases[1].to);  // for all later ones too
+    EXPECT_FALSE(plan.phases[1].to);  // no end: the plan is valid for all later occurrences
     EXPECT_EQ(plan.phases[1].peers[2], (Peers{{0, 88}}));
     EXPECT_EQ(plan.phases[2].name, "output");
 }

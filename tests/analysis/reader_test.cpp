@@ -36,7 +36,8 @@ TEST(Reader, GivesTheMatrixThatWasWritten) {
 }
 
 TEST(Reader, DealsOutWhatWasSummedUp) {
-    // Rank 0 reports occurrences 1 to 4 as one sum, rank 1 reports occurrence 1 and the sum of 2 to 4.
+    // Rank 0 reports occurrences 1 to 4 as one sum, rank 1 reports occurrence 1 and the sum of 2 to 4. The reader must split rank 0's sum
+    // at the same place.
     Written file = begin(2);
     file.add(
         R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":1,"to":4,"began":0,"seconds":4,"peers":[[0,1,8,80,0,0,0,0,0,0]]})");
@@ -88,7 +89,7 @@ TEST(Reader, MergesRunsToTheirMean) {
     const auto run = reader.finish();
     ASSERT_EQ(run.spans.size(), 2u);
     EXPECT_EQ(run.spans[0].all().messages, 20);
-    EXPECT_EQ(run.spans[1].all().messages, 4);  // the average over two runs, one with a second step
+    EXPECT_EQ(run.spans[1].all().messages, 4);  // average over two runs, only one of which has a second step
     EXPECT_DOUBLE_EQ(run.spans[0].seconds, 0.5);
 }
 

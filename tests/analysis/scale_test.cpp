@@ -27,8 +27,8 @@ Links links(const std::vector<Pair>& pairs) {
 }
 
 struct Score {
-    double found;  ///< fraction of the true pairs
-    double right;  ///< fraction of the guessed pairs
+    double found;  ///< fraction of the true pairs that the guess contains
+    double right;  ///< fraction of the guessed pairs that are true
 };
 
 Score score(const Matrix& before, uint32_t from, const Matrix& after, uint32_t to) {

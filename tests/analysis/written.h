@@ -23,7 +23,7 @@ struct Written {
         return *this;
     }
     std::string text() const;
-    /// Parses the lines with the reader, under this file name.
+    /// Parses the lines with the profile reader, as if they were in a file of this name.
     Run read(const std::string& name = "made-up.jsonl") const;
 };
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
 """
 
 
-# Each pair of processes exchanges data of a derived type and statuses; then a communicator is created and a user-defined reduction called.
+# A program in which all pairs of ranks exchange a derived type and check the status. Then it calls reductions, one of them user-defined.
 MEETING = """
 #include <mpi.h>
 #include <stdio.h>

@@ -135,7 +135,7 @@ def forge(draw, mpiexec):
                 if os.readlink(path).startswith("/memfd:starling-job") and os.stat(path).st_size > 0:
                     with open(path, "rb") as file:
                         image = file.read(64 << 10)
-            except OSError:  # the victim may close descriptors meanwhile
+            except OSError:  # the victim may have closed the descriptor meanwhile
                 continue
     own.kill()
     own.wait()

@@ -25,7 +25,7 @@ double deadline;
 
 bool more() { return MPI_Wtime() < deadline; }
 
-// All ranks stop after the same round: rank 0 decides.
+// Returns whether all ranks work for another round. Rank 0 decides, so that all stop after the same round.
 bool more_together(MPI_Comm comm) {
     int go = more();
     OK(MPI_Bcast(&go, 1, MPI_INT, 0, comm));
@@ -71,7 +71,7 @@ void threads() {
         all.emplace_back([t] {
             int to = (rank + 1) % size, from = (rank + size - 1) % size, in, i = 0;
             for (bool go = true; go; i++) {
-                int out = rank ? i : more() ? i : -1;  // -1 passes around once and ends the loop
+                int out = rank ? i : more() ? i : -1;  // the value -1 passes around the ring once and ends every rank's loop
                 if (rank != 0) {
                     OK(MPI_Recv(&in, 1, MPI_INT, from, t, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
                     out = in;

@@ -12,7 +12,7 @@ void mixed_begin_(const MPI_Fint* comm, const MPI_Fint* keyval, MPI_Fint* op, MP
     int flag = 0;
     MPI_Aint* value = NULL;
     CHECK(MPI_Comm_c2f(here) == *comm, "%d", *comm);
-    // An attribute set by Fortran is the address of its value in C, in a copied communicator too.
+    // For an attribute set by Fortran, C must get the address of its value, on a duplicated communicator too.
     MPI_Comm_get_attr(here, *keyval, &value, &flag);
     CHECK(flag && *value == 4711, "flag %d", flag);
     MPI_Comm_dup(here, &copy);

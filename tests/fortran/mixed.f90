@@ -1,4 +1,4 @@
-! Fortran and C in one program: handles, statuses, attributes and callbacks of either in the other (MPI 5.0 section 19.3).
+! Tests Fortran and C in one program: each must be able to use the other's handles, statuses, attributes and callbacks (MPI 5.0, 19.3).
 program mixed
   use mpi
   implicit none
@@ -12,7 +12,7 @@ program mixed
   call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
   call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, 0_MPI_ADDRESS_KIND, ierr)
   call MPI_Comm_set_attr(comm, keyval, 4711_MPI_ADDRESS_KIND, ierr)
-  ! C looks at both, makes an operation, and sets an attribute of a keyval of its own.
+  ! C checks the communicator and its attribute, creates an operation and a keyval, and sets an attribute.
   call mixed_begin(comm, keyval, op, other)
   call MPI_Comm_get_attr(comm, other, attribute, flag, ierr)
   if (.not. flag .or. attribute /= 815) call fail('attribute of C')
@@ -21,7 +21,7 @@ program mixed
   call mixed_check(comm, value)
   call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 6, value, 1, MPI_INTEGER, rank, 6, comm, status, ierr)
   call mixed_status(status)
-  ! What MPI 3.0 has removed.
+  ! MPI 3.0 removed MPI_Type_extent; it must still work.
   call MPI_Type_extent(MPI_DOUBLE_PRECISION, value, ierr)
   if (value /= 8) call fail('extent')
   call MPI_Op_free(op, ierr)

@@ -1,4 +1,4 @@
-! Module mpi_f08: handles by type, error codes left out, the program's own procedures.
+! Tests module mpi_f08: typed handles, omitted ierror arguments, and the program's procedures as callbacks.
 module modern_procedures
   use mpi_f08
   use, intrinsic :: iso_c_binding

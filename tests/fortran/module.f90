@@ -1,4 +1,4 @@
-! Module mpi: what its declarations check and overload, windows, spawning without processes to spawn, large counts aside.
+! Tests module mpi: argument checks and overloads of its declarations, windows, and a spawn of no processes. Large counts are not tested.
 program module_mpi
   use mpi
   use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
@@ -27,7 +27,7 @@ contains
     call MPI_Abort(MPI_COMM_WORLD, 1, error)
   end subroutine check
 
-  ! Addresses as type(c_ptr) and as integers.
+  ! The overloads must return addresses as type(c_ptr) and as integers.
   subroutine windows()
     type(c_ptr) :: memory
     integer(kind=MPI_ADDRESS_KIND) :: bytes, place, found
@@ -62,7 +62,7 @@ contains
     call check(MPI_Aint_diff(MPI_Aint_add(place, 24_MPI_ADDRESS_KIND), place) == 24, 'address arithmetic')
   end subroutine windows
 
-  ! Sections of arrays are copied for blocking calls, buffers are of any rank and type.
+  ! Blocking calls must accept array sections, which are copied, and buffers of any rank and type.
   subroutine arrays()
     real :: matrix(4, 4), got(2, 2)
     character(len=5) :: word
@@ -101,7 +101,7 @@ contains
     call check(bytes == 4, 'integers')
   end subroutine sizes
 
-  ! The buffer's address can't be given back here; its size is.
+  ! MPI_Buffer_detach cannot return the buffer's address in this interface; it must return the size.
   subroutine buffers()
     character :: space(1000 + MPI_BSEND_OVERHEAD)
     integer :: bytes, value, status(MPI_STATUS_SIZE)

@@ -1,4 +1,4 @@
-C     mpif.h, in fixed form: all that differs from C in the old interface.
+C     Tests mpif.h in fixed form: where it differs from the C interface.
       program old
       implicit none
       include 'mpif.h'
@@ -18,7 +18,7 @@ C     mpif.h, in fixed form: all that differs from C in the old interface.
       call MPI_FINALIZE(ierr)
       end
 
-C     Ends the job unless what is expected holds.
+C     Ends the job if the condition `holds` is false.
       subroutine check(holds, what)
       implicit none
       include 'mpif.h'
@@ -60,7 +60,7 @@ C     Ends the job unless what is expected holds.
      &     'clock')
       end
 
-C     Positions count from 1.
+C     MPI_Waitany and its kin must return positions that begin at 1.
       subroutine completion(rank, size)
       implicit none
       include 'mpif.h'
@@ -155,7 +155,7 @@ C     Positions count from 1.
       call check(cart .eq. MPI_COMM_NULL, 'freed')
       end
 
-C     The larger in magnitude, of integers.
+C     A reduction operation: the integer of larger magnitude.
       subroutine larger(in, inout, count, type)
       implicit none
       include 'mpif.h'
@@ -215,7 +215,7 @@ C     The larger in magnitude, of integers.
       call MPI_COMM_FREE(other, ierr)
       call MPI_COMM_FREE_KEYVAL(keyval, ierr)
       call check(keyval .eq. MPI_KEYVAL_INVALID, 'keyval')
-C     MPI 1's.
+C     The attribute functions of MPI 1 must still work.
       call MPI_KEYVAL_CREATE(MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN,
      &     keyval, 0, ierr)
       call MPI_ATTR_PUT(MPI_COMM_SELF, keyval, -17, ierr)
@@ -262,7 +262,7 @@ C     MPI 1's.
       call MPI_TYPE_FREE(type, ierr)
       end
 
-C     Says that it was called.
+C     An error handler that counts its calls.
       subroutine handler(comm, code)
       implicit none
       include 'mpif.h'

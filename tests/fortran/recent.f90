@@ -1,4 +1,4 @@
-! Module mpi_f08: what MPI 4 has brought, large counts, sessions, statuses of both kinds.
+! Tests module mpi_f08: features of MPI 4, large counts, sessions, and conversions between the two kinds of statuses.
 module recent_procedures
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -72,7 +72,7 @@ contains
     call check(op == MPI_OP_NULL, 'freed operation')
   end subroutine operations
 
-  ! Lengths do not count a null.
+  ! Lengths of info values must not count a terminating null character.
   subroutine texts()
     type(MPI_Info) :: info
     character(len=20) :: value

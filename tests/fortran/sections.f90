@@ -1,5 +1,5 @@
-! Module mpi_f08: sections of arrays, with gaps, in calls of all kinds. Compilers that pass no descriptors make copies, which do for calls that
-! block; those that don't are left out then, as the standard says.
+! Tests module mpi_f08: array sections with gaps in calls of all kinds. Compilers that pass no descriptors pass copies, which suffice for
+! blocking calls only; the non-blocking calls are then left out, as the standard allows.
 module sections_procedures
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -14,7 +14,7 @@ contains
     call MPI_Abort(MPI_COMM_WORLD, 1)
   end subroutine check
 
-  ! Numbers that tell process and place.
+  ! Returns a number that identifies process `of` and element `place`.
   integer function number(of, place)
     integer, intent(in) :: of, place
     number = 1000 * of + place
@@ -95,7 +95,7 @@ contains
     call MPI_Allreduce(MPI_IN_PLACE, a(1:3:2, :), 6, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     call check(a(3, 2) == 500 * size * (size - 1) + size * 32, 'allreduce')
     call check(a(2, 2) == number(rank, 22), 'gaps of allreduce')
-    ! Nothing where nothing is looked at, as programs do. What its shape was has gaps.
+    ! Receive buffers that are not significant may be null pointers, even if the pointer had a shape with gaps before.
     none => a(1, :)
     if (rank /= 0) nullify (none)
     if (rank == 0) allocate (none(size))
@@ -109,13 +109,13 @@ contains
     call check(place(1) == 7, 'bcast')
   end subroutine blocking_collectives
 
-  ! Of what lies behind each other.
+  ! Returns element number `place` of an array, in the order of its elements.
   integer function at(array, place)
     integer, intent(in) :: array(:, :), place
     at = array(mod(place - 1, ubound(array, 1)) + 1, (place - 1) / ubound(array, 1) + 1)
   end function at
 
-  ! Of what has no shape, and places that mean something.
+  ! Tests buffers without a shape, addresses relative to MPI_BOTTOM, and empty sections.
   subroutine places()
     integer :: a(3, 4), got(3), lengths(1)
     integer(kind=MPI_ADDRESS_KIND) :: address(1), other
@@ -161,12 +161,12 @@ contains
     b = 0
     call MPI_Irecv(b(2, :), 5, MPI_INTEGER, left, 3, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(a(4, 5:1:-1), 5, MPI_INTEGER, right, 3, MPI_COMM_WORLD, requests(2))
-    b(1, :) = 8  ! the program's, beside
+    b(1, :) = 8  ! not part of the receive buffer
     call MPI_Waitall(2, requests, found)
     call MPI_Get_count(found(1), MPI_INTEGER, count)
     call check(count == 5 .and. all(b(2, :) == a(4, 5:1:-1) - 1000 * (rank - left)), 'irecv')
     call check(all(b(1, :) == 8) .and. all(b(3:, :) == 0), 'gaps of irecv')
-    ! The first of a section, and fewer than there is room for.
+    ! Sends only the first 7 elements of a section; the receive has room for more.
     b = 0
     call MPI_Irecv(b(1:5:2, ::2), 9_MPI_COUNT_KIND, MPI_INTEGER, left, 4, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(a(2:6:2, 2:5), 7, MPI_INTEGER, right, 4, MPI_COMM_WORLD, requests(2))
@@ -179,7 +179,7 @@ contains
     call check(a(3, 2) == number(left, 32) .and. a(2, 2) == number(rank, 22), 'isendrecv_replace')
   end subroutine messages
 
-  ! Many dimensions, characters, components, pointers.
+  ! Tests sections of arrays with many dimensions, of characters, of components and through pointers.
   subroutine shapes()
     type pair
       sequence
@@ -207,7 +207,7 @@ contains
     call MPI_Recv(got, 3, MPI_INTEGER, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
     call check(all(got(1:3) == [9, 5, 1]), 'pointer')
-    ! gfortran 12 makes copies of what follows where a procedure has no bind(C), as MPICH's.
+    ! For procedures without bind(C), as MPICH's, gfortran 12 passes copies of components and substrings: not tested then.
     others = pair(0, 0d0)
     call MPI_Get_address(others(1)%second, address)
     call MPI_Get_address(others%second, other)
@@ -227,7 +227,7 @@ contains
     call check(short(1) == '--gh--' .and. short(4) == '--mn--' .and. short(2) == '------', 'characters')
   end subroutine shapes
 
-  ! A datatype smaller than an element, and of a size that is none of it.
+  ! Tests datatypes smaller or larger than an array element, and messages that end within an element.
   subroutine parts_of_elements()
     double precision, asynchronous :: a(7), b(7)
     type(MPI_Request) :: requests(2)
@@ -254,7 +254,7 @@ contains
     call check(all(b == [7, 0, 5, 0, 3, 0, 0]), 'a type of three')
   end subroutine parts_of_elements
 
-  ! Datatypes with gaps of their own, of arrays that have some.
+  ! Tests datatypes with gaps on array sections that also have gaps.
   subroutine derived_types()
     integer, asynchronous :: a(20), b(20)
     complex, asynchronous :: c(6), d(6)
@@ -263,7 +263,7 @@ contains
     integer :: i
     a = [(i, i = 1, 20)]
     b = 0
-    call MPI_Type_vector(2, 2, 3, MPI_INTEGER, every_second)  ! of places 1 to 5: 1, 2, 4, 5
+    call MPI_Type_vector(2, 2, 3, MPI_INTEGER, every_second)  ! elements 1, 2, 4, 5 of each 5
     call MPI_Type_commit(every_second)
     call MPI_Irecv(b(20:1:-2), 2, every_second, rank, 1, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(a(1:20:2), 2, every_second, rank, 1, MPI_COMM_WORLD, requests(2))
@@ -272,7 +272,7 @@ contains
     call check(all(b(20:2:-2) == [1, 3, 0, 7, 9, 11, 13, 0, 17, 19]) .and. all(b(1::2) == 0), 'a vector of a section')
     c = [(cmplx(i, -i), i = 1, 6)]
     d = 0
-    ! Two real numbers are one complex: half an element each.
+    ! MPI_REAL is half an element of a complex array.
     call MPI_Type_contiguous(2, MPI_REAL, both)
     call MPI_Type_commit(both)
     call MPI_Irecv(d(::2), 3, both, rank, 1, MPI_COMM_WORLD, requests(1))
@@ -369,7 +369,7 @@ contains
     call MPI_Ialltoallv(sent(2, :), counts, places_of, MPI_INTEGER, got(2, :), counts, places_of, &
       MPI_INTEGER, MPI_COMM_WORLD, requests(3))
     call MPI_Ibcast(sums(8, :), 3, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(4))
-    all_of(2, :) = 8  ! the program's, beside
+    all_of(2, :) = 8  ! not part of any buffer
     do
       call MPI_Testall(4, requests, over, MPI_STATUSES_IGNORE)
       if (over) exit
@@ -380,7 +380,7 @@ contains
       call check(all(got(2, 7 - 2 * i:8 - 2 * i) == [number(i, 7 - 2 * rank), number(i, 8 - 2 * rank)]), 'ialltoallv')
     end do
     call check(all(all_of(2, :) == 8) .and. all(got(1, :) == -1), 'gaps of collectives')
-    ! One that nobody waits for.
+    ! A broadcast must complete although its request is freed at once.
     sums = rank
     call MPI_Ibcast(sums(1, :), 3, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1))
     call MPI_Request_free(requests(1))
@@ -406,7 +406,7 @@ contains
     call MPI_Request_free(request)
   end subroutine prepared_collectives
 
-  ! More than there is in the section, and memory that would have to be without gaps: said, and nothing is done.
+  ! Counts beyond the section, and sections with gaps as attached buffer or window, must return an error.
   subroutine too_much()
     integer, asynchronous :: a(10)
     type(MPI_Request) :: request

@@ -1,5 +1,5 @@
-! A tool in Fortran that stands between a program of mpi_f08 and the library: procedures with buffers are bind(C) where sections stay where they
-! are (MPI 5.0 sections 15.2 and 19.1.5).
+! Tests a profiling tool in Fortran, which intercepts calls of an mpi_f08 program and passes them to the library. Its procedures with
+! buffers are bind(C), as the standard requires where array sections are not copied (MPI 5.0 sections 15.2 and 19.1.5).
 module tool_counts
   implicit none
   integer :: sends = 0, ranks = 0

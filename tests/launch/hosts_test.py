@@ -125,7 +125,7 @@ class Starting(HostsCase):
             where = [line.split()[1][0] for line in out.splitlines()]
             self.assertEqual((len(set(out.splitlines())), where.count("a")), (len(set(where)), 2 if processes == 2 else 3), out)
             self.assertRegex(err, "(a is the same machine as a-ib|a-ib is the same machine as a)")
-        # The agent leads back to mpiexec's own machine.
+        # The agent runs its command on mpiexec's own machine, whatever host it is given.
         agent = self.script('shift; exec sh -c "$*"', "here")
         code, out, err = self.over("Elsewhere:1,LOCALHOST:1", "--launcher-agent", agent, "-n", 2, "sh", "-c", "echo $STARLING_JOB")
         self.assertEqual((code, err, len(set(out.splitlines()))), (0, "", 1))
@@ -372,7 +372,7 @@ class Spawning(HostsCase):
         self.assertEqual((code, err), (0, ""))
         self.assertIn("spawn 0 codes 0 0 0 0", out)
         self.assertIn("size 4", out)
-        # The parent's host has the most processes, so it gets no more children than the others.
+        # The parent's host has a process already, so mpiexec must place only one child on it.
         self.assertEqual(sorted(re.findall(r"child (\w)", out)), ["a", "b", "b", "c"])
 
     def test_children_are_in_the_same_universe(self):
@@ -547,7 +547,7 @@ class Standing(HostsCase):
         self.kill_a_daemon(max)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
-        # Ranks may run before mpiexec knows that all have started: then the start fails.
+        # A rank may run before mpiexec knows that all have started. If the daemon dies at this moment, mpiexec reports a failed start.
         self.assertRegex(err, r"host (a|b): lost the connection to the daemon on (a|b)(.*ending the job|: it closed the connection)")
         code, out, _ = self.mpiexec("-n", 3, "echo", "still")
         self.assertEqual((code, out), (0, "still\n" * 3))

@@ -425,7 +425,7 @@ class Output(Case):
         self.assertEqual((process.stdout.read(), process.wait(LIMIT)), ("hello you\n", 0))
 
     def test_a_line_that_is_written_over_is_one(self):
-        # Output without an end and without a pause.
+        # A rank prints without a pause and without ever ending its line.
         bar = "import os, time\nwhile True: os.write(1, b'\\rbar'); time.sleep(0.01)"
         process = self.popen(MPIEXEC, "-n", 2, sys.executable, "-c", bar)
         self.assertEqual(os.read(process.stdout.fileno(), 4), b"\rbar")
@@ -1121,7 +1121,7 @@ class Remaining(Case):
             process = self.popen(MPIEXEC, "-q", "-n", 2, wrapper)
             time.sleep(random.uniform(0, 0.08))
             guard = guards_of(process.pid)
-            # mpiexec itself is always a candidate: while its environment is being set up, the mark cannot be read.
+            # mpiexec itself is always a candidate: while the kernel sets up its environment, the variable that marks it cannot be read.
             parts = sorted(({process.pid: "mpiexec"} | marked(self.mark)).items()) + [(pid, "guard") for pid in guard]
             pid, name = random.choice(parts)
             try:

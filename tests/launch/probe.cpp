@@ -97,7 +97,7 @@ void spawn(std::istringstream& words, bool with_info) {
     std::printf(" text '%s'", reply.text.c_str());
     if (std::getenv("PROBE_TIMES")) std::printf(" %.2f ms", took);
     if (reply.error_class == 0) {
-        // A child that is not a probe may have ended already.
+        // The segment of a child that is not a probe may be closed: the child may have ended already.
         if (JobSegment::open(reply.job, child) == 0)
             std::printf(" size %u blob %.*s", child.header().size, static_cast<int>(child.header().blob_size),
                         reinterpret_cast<const char*>(child.blob()));

@@ -16,7 +16,7 @@ static void send_and_detach(int rank, int size) {
         OK(MPI_Bsend(data, kBytes, MPI_BYTE, to, i, MPI_COMM_WORLD));
         memset(data, 0, sizeof data);  // the sender may change its data at once
     }
-    for (int i = kMessages - 1; i >= 0; i--) {  // in reverse order: the tags select the messages
+    for (int i = kMessages - 1; i >= 0; i--) {  // receives in the reverse order of the sends, selected by tag
         OK(MPI_Recv(in, kBytes, MPI_BYTE, from, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         CHECK(first_wrong_byte(in, kBytes, from + i) < 0, "message %d differs", i);
     }

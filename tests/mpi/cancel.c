@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(value, 77 + from);
     OK(MPI_Request_free(&request));
 
-    // Many receives, cancelled in an order other than the one in which they were posted.
+    // Cancels many receives in an order other than the one in which they were posted: all must be cancelled.
     enum { kMany = 200 };
     MPI_Request many[kMany];
     int sink[kMany];

@@ -109,7 +109,7 @@ static void race(void) {
     EXPECT_INT(got, theirs);
 }
 
-// Pairs of processes on one host. `flag` is in their shared memory; the receiver polls it outside the library.
+// Pairs of processes on one host. `flag` is in the shared window `flags`; the receiver polls it outside the library.
 static MPI_Comm host;
 static MPI_Win flags;
 static int host_rank, partner, is_pair;
@@ -229,7 +229,7 @@ static void exactly_one(void) {
             OK(MPI_Issend(buffer, bytes, MPI_BYTE, partner, 23, host, &request));
             set_flag(turn + 1);
             for (uint64_t i = random_below(&state, 1ull << turn % 20); i > 0; i--) __asm__ volatile("" ::: "memory");
-            if (turn / 20 % 2) sched_yield();  // for the case that both processes share one core
+            if (turn / 20 % 2) sched_yield();  // lets the partner run if both processes share one core
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, &status));
             OK(MPI_Test_cancelled(&status, &cancelled));
@@ -318,7 +318,7 @@ static void to_oneself(int synchronous, int bytes) {
     free(in);
 }
 
-// Cancels more sends than any path has space for.
+// Posts more sends than any path has space for and cancels all: each must be cancelled or arrive.
 static void queued(void) {
     enum { kMany = 2000, kBytes = 4000 };
     MPI_Request requests[kMany];

@@ -1,5 +1,5 @@
-// Shared by all MPI test programs: checks that report rank and place, and a random generator whose seed is printed on failure. Plain C that
-// uses only MPI itself, so that C and C++ programs can include it.
+// Shared by all MPI test programs: checks that report the rank and the line of the source, and a random generator whose seed is printed on
+// failure. Plain C that uses only MPI itself, so that C and C++ programs can include it.
 #pragma once
 
 #include <mpi.h>

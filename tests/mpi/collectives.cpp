@@ -58,7 +58,7 @@ void bcast(uint64_t key, uint64_t* state) {
     compare("Bcast", data.data(), wanted.data(), count, count, root);
 }
 
-struct Blocks {  // blocks of the v-variants: counts, and displacements with gaps; in random order
+struct Blocks {  // counts, and displacements with gaps in random order, for a v-variant (MPI_Gatherv ...)
     std::vector<int> counts, displacements;
     int total = 0;
     Blocks(uint64_t* state, int n, int most) : counts(n), displacements(n) {
@@ -146,7 +146,7 @@ void alltoall(uint64_t key, uint64_t* state, int form) {  // 0 Alltoall, 1 Allto
     uint64_t matrix_seed = next_random(state);
     auto block_count = [&](int from, int to) {
         if (form == 0) return count;
-        if (in_place) {  // the matrix of counts must be symmetric
+        if (in_place) {  // MPI_IN_PLACE requires a symmetric matrix of counts
             int low = std::min(from, to), high = std::max(from, to);
             from = low, to = high;
         }

@@ -1,5 +1,6 @@
-// Many non-blocking collectives at a time on one communicator, of all kinds and lengths, mixed with blocking ones and completed in any
-// order. The communicators are new, or are freed before the operations complete. Any call that makes progress must advance the operations.
+// Runs many non-blocking collectives at a time on one communicator, of all kinds and lengths, mixed with blocking ones and completed in any
+// order. The communicators are new, or are freed before the operations complete. Every result must be correct, and any call that makes
+// progress must advance the operations.
 #include <memory>
 #include <vector>
 
@@ -142,8 +143,8 @@ void round_of(uint64_t key, uint64_t* state, int few) {
     complete(operations, key * 1000 + (uint64_t)rank);
 }
 
-/// More operations than there are lanes, so that later ones wait for earlier ones and blocking ones overtake them. Some are too long for
-/// any lane.
+/// Starts more operations than there are lanes (slots in shared memory), so that later ones wait for earlier ones and blocking ones
+/// overtake them. Some operations are too long for any lane.
 void many_small(void) {
     const int n = 500;
     std::vector<int> out(n * 200), in(n * 200);
@@ -185,7 +186,7 @@ void new_communicators(uint64_t* state) {
     comm = MPI_COMM_WORLD;
 }
 
-/// The other ranks' operation completes although this rank only makes calls on another communicator.
+/// The other ranks' operation must complete although this rank only makes calls on another communicator.
 void any_progress_will_do(void) {
     MPI_Comm other;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));

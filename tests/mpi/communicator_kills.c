@@ -77,8 +77,8 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(side, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    // One creation between groups, before any rank stops because of an error: a group's leader cannot know that the other leader has
-    // stopped.
+    // Creates one inter-communicator, before any rank has stopped because of an error: a group's leader cannot know that the other group's
+    // leader has stopped.
     if (rank == doomed) die_within(test_seed % 2 ? 500 : 30000);
     live(6 + (int)(test_seed / 2 % 2));
     for (int i = 0; live(i % 6); ++i) continue;

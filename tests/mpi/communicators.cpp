@@ -58,7 +58,7 @@ void duplicates() {
     check_works(again, rank, size);
     OK(MPI_Comm_free(&again));
 
-    // Several duplications at a time, of different parents, completed in another order.
+    // Starts several duplications of different parents and completes them in another order.
     MPI_Comm parents[3], copies[3];
     MPI_Request requests[3];
     for (MPI_Comm& parent : parents) OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
@@ -81,7 +81,7 @@ void splits() {
     if (rank == 0) {
         CHECK(part == MPI_COMM_NULL);
     } else {
-        check_works(part, rank - 1, size - 1);  // equal keys keep the old order
+        check_works(part, rank - 1, size - 1);  // ranks with equal keys keep their old order
         OK(MPI_Comm_free(&part));
     }
     OK(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &part));
@@ -121,7 +121,7 @@ void splits() {
         OK(MPI_Comm_free(&part));
     }
 #endif
-    // The same processes in another order are similar.
+    // Communicators of the same processes in another order must compare as similar.
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &part));
     OK(MPI_Comm_compare(part, MPI_COMM_WORLD, &result));
     EXPECT_INT(result, size == 1 ? MPI_CONGRUENT : MPI_SIMILAR);
@@ -218,7 +218,7 @@ void many() {
         EXPECT_INT(value, i);
     }
     for (int i = kMany - 1; i >= 0; i -= 2) OK(MPI_Comm_free(&comms[i]));
-    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // enough for a leak to exhaust a resource
+    for (int i = 0; i < (size > 4 ? 100 : 500); i++) {  // enough communicators for a leak to exhaust a resource
         MPI_Comm comm;
         OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
         OK(MPI_Comm_free(&comm));

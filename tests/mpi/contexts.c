@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
         MPI_Comm extra;
         OK(MPI_Comm_dup(comms[1], &extra));
         OK(MPI_Comm_free(&extra));
-        EXPECT_INT(value, -1);  // no rank sends before the last barrier
+        EXPECT_INT(value, -1);  // the receive is unmatched: no rank sends before the last barrier
         OK(MPI_Barrier(comms[1]));
     }
     OK(MPI_Send(&rank, 1, MPI_INT, to, 1, comms[1]));

@@ -10,7 +10,7 @@ static void topologies(int bad) {
     const int index[] = {1}, edges[] = {0}, far_edges[] = {size};
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? none : dims, periods, 0, &made), MPI_ERR_DIMS);
     EXPECT_ERROR(MPI_Cart_create(home, bad ? -1 : 0, dims, periods, 0, &made),
-                 MPI_ERR_DIMS);  // the other members ask for 0 dimensions
+                 MPI_ERR_DIMS);  // the other members pass 0 dimensions, which is valid
     EXPECT_ERROR(MPI_Cart_create(home, 1, bad ? beyond : dims, periods, 0, &made), MPI_ERR_TOPOLOGY);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, bad ? NULL : periods, 0, &made), MPI_ERR_ARG);
     EXPECT_ERROR(MPI_Cart_create(home, 1, dims, periods, 0, bad ? NULL : &made), MPI_ERR_ARG);
@@ -82,7 +82,7 @@ static void of_two(int culprit) {
         EXPECT_ERROR(MPI_Intercomm_create(half, bad ? -1 : 0, home, other, 5, &made), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Intercomm_create(half, 0, home, leads ? size : other, 5, &made), MPI_ERR_RANK);
     CHECK(made == MPI_COMM_NULL);
-    // On ranks other than the leaders these arguments are not significant.
+    // On ranks other than the leaders the peer communicator, the remote leader and the tag are not significant.
     OK(MPI_Intercomm_create(half, 0, leads ? home : MPI_COMM_NULL, leads ? other : -7, leads ? 5 : -9, &between));
     OK(MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN));
     EXPECT_ERROR(MPI_Intercomm_merge(between, second, bad ? NULL : &made), MPI_ERR_ARG);

@@ -35,7 +35,7 @@ static void blocks(void) {
     CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
     OK(MPI_Free_mem(aligned));
     for (int i = on_one_host() ? 0 : 4; i < 6; ++i) {
-        // In contiguous shared memory only the first part is aligned.
+        // Without alloc_shared_noncontig only rank 0's part of a shared window is aligned.
         char wanted[16];
         MPI_Win win;
         snprintf(wanted, sizeof wanted, "%ld", i % 2 ? 1L << 23 : 1L << 18);

@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
         EXPECT_INT(count, n);
         for (size_t i = 0; i < n; i++) CHECK(in[i] == i * 3 + peer, "word %zu", i);
 
-        // Every other word into a contiguous half buffer; one side receives it as an unexpected message.
+        // Sends every other word of a buffer into a contiguous buffer of half the length. One of the two ranks receives the message as
+        // unexpected.
         MPI_Datatype strided;
         OK(MPI_Type_vector((int)(n / 2), 1, 2, MPI_UINT64_T, &strided));
         OK(MPI_Type_commit(&strided));
@@ -44,7 +45,7 @@ int main(int argc, char** argv) {
         free(in);
         free(out);
     }
-    // A broadcast of 16 MB.
+    // Broadcasts 16 MB from the last rank.
     char* data = malloc(kBytes / 4);
     if (rank == size - 1) fill_bytes(data, kBytes / 4, 5);
     OK(MPI_Bcast(data, kBytes / 4, MPI_BYTE, size - 1, MPI_COMM_WORLD));

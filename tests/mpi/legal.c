@@ -134,7 +134,7 @@ static void groups(void) {
     EXPECT_INT(ranks[0], MPI_PROC_NULL);
     OK(MPI_Group_translate_ranks(empty, 0, NULL, all, NULL));
     OK(MPI_Group_free(&made));
-    // A range ends at the last rank that its stride reaches, not at the given last rank.
+    // The range's last rank is invalid, but its stride does not reach that rank: the group must contain one member.
     OK(MPI_Group_range_incl(all, 1, beyond, &made));
     OK(MPI_Group_size(made, &n));
     EXPECT_INT(n, 1);

@@ -1,5 +1,5 @@
-// Two jobs with separate launchers connect: `meet server FILE` and `meet client FILE`. First through a port name in the file; then, with
-// TEST_PUBLISH set, through a published name.
+// Two jobs with separate launchers connect: `meet server FILE` and `meet client FILE`. They connect through a port name that the server
+// writes to the file, and, with TEST_PUBLISH set, through a published name too.
 #include "dynamic.h"
 
 static void exchange(MPI_Comm inter) {

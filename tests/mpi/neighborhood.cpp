@@ -332,7 +332,7 @@ void refuse() {
     CHECK(four[0] == 2 && four[1] == 1, "%d %d", four[0], four[1]);
     OK(MPI_Comm_free(&cart));
     if (size > 1) {
-        // Edges from 0 to all others, and none back.
+        // Makes a graph with edges from rank 0 to all others and none back.
         std::vector<int> index(size, size - 1), edges;
         for (int r = 1; r < size; r++) edges.push_back(r);
         OK(MPI_Graph_create(dup, size, index.data(), edges.data(), 0, &odd));

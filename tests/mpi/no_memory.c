@@ -24,7 +24,7 @@ static void give_memory(void) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static void meet_without_memory(int rank, int size) { (void)rank, (void)size; }  // a sanitizer's allocator cannot be replaced
+static void meet_without_memory(int rank, int size) { (void)rank, (void)size; }  // left out: a sanitizer's allocator cannot be replaced
 #else
 static volatile int refused;  // countdown to the allocation that fails; 0: none
 extern void* __libc_malloc(size_t);
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     char* arguments[] = {word, NULL};
     take_all_memory();
 
-    // More processes than any job can have: refused whatever memory there is.
+    // A job cannot have this many processes: the call must be refused whatever memory there is.
     EXPECT_ERROR(
         MPI_Comm_spawn("true", MPI_ARGV_NULL, 2000000000, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
         MPI_ERR_SPAWN);

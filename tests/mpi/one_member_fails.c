@@ -25,7 +25,7 @@ static int is_refused(int kind, int error) { return kind == error; }
 #else
 enum { kCanRefuse = 1 };
 static volatile int refused_kind, refused_in;  // kind of call, and number of the next such call to fail; 0: none
-static volatile int refused_for_ever;          // whether all later calls fail too
+static volatile int refused_for_ever;          // whether all later calls of this kind fail too
 
 static int is_refused(int kind, int error) {
     if (refused_in == 0 || refused_kind != kind || --refused_in > 0) return 0;
@@ -123,7 +123,7 @@ static const char* const kCalls[] = {"MPI_Win_create",
                                      "MPI_Comm_accept and MPI_Comm_connect",
                                      "MPI_Comm_spawn_multiple"};
 
-static MPI_Comm home, side, between;  // all ranks, this rank's half, and between the halves; errors are returned
+static MPI_Comm home, side, between;  // of all ranks, of this rank's half, and between the halves; they return errors
 static MPI_Group all, low, high;      // groups of all members and of the two halves
 static int rank, size, is_low;
 static char port[MPI_MAX_PORT_NAME];
@@ -159,7 +159,7 @@ static int spawn(MPI_Comm* made) {
     return MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, counts, infos, 0, home, made, MPI_ERRCODES_IGNORE);
 }
 
-/// Makes one call. Its result is freed by all members or exists on none.
+/// Calls constructor number `what`. The new object must exist on all members or on none; the caller frees it.
 static int make(int what, MPI_Win* window, MPI_Comm* made) {
     void* base;
     const int dims[] = {size}, periods[] = {1}, next = (rank + 1) % size, last = (rank + size - 1) % size;

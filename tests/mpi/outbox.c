@@ -9,7 +9,7 @@ enum {
     kStop = 0,
     kEcho = 1,      ///< first tag of messages that are sent back
     kQuiet = 2000,  ///< first tag of messages that are not sent back
-    kHolders = 3,   ///< number of receivers that do not poll; a single inbox is full before the outbox is
+    kHolders = 3,   ///< number of receivers that do not poll; with only one, its inbox would be full before the sender's outbox
     kHeld = 240,    ///< messages to all holders together: more than an outbox holds
     kHeldBytes = 16000,
     kLongest = 300000,

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(got, 100 + from);
     CHECK(memcmp(numbers, back, sizeof back) == 0 && strcmp(letters, word) == 0);
 
-    // Typed send, packed receive, and a type with gaps.
+    // Sends a type with gaps, receives it as MPI_PACKED, and unpacks it.
     MPI_Datatype columns;
     int matrix[6][4], target[6][4];
     OK(MPI_Type_vector(6, 2, 4, MPI_INT, &columns));

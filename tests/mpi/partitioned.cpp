@@ -49,7 +49,7 @@ void around(int ours, int theirs, int total, bool gaps_out, bool gaps_in, uint64
     for (int turn = 0; turn < 4; turn++) {
         for (int i = 0; i < total; i++) out[i * step_out] = element(rank + turn, i);
         std::fill(in.begin(), in.end(), -1);
-        // Either side starts first.
+        // The receive is started before or after the send, in turn.
         if ((rank + turn) % 2) OK(MPI_Start(&receive));
         OK(MPI_Start(&send));
         mark_all(send, ours, turn % 3, state);

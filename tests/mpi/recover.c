@@ -14,7 +14,7 @@ static void expect_failure(int code, const char* what) {
 }
 
 static void talk(int rank, int others) {
-    // A ring of all ranks but the last, which is dead.
+    // All ranks but the last, which is dead, pass messages around a ring.
     int value = rank, next = (rank + 1) % others, before = (rank + others - 1) % others;
     OK(MPI_Sendrecv(&rank, 1, MPI_INT, next, 3, &value, 1, MPI_INT, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     EXPECT_INT(value, before);

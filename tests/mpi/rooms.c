@@ -1,6 +1,6 @@
-// Collective operations on data larger than a slot, whose fragments share the outbox with the payloads of messages. Unreceived messages
-// fill most of the outbox, and a root leaves the operation long before the other ranks join. There are more communicators than the outbox
-// can serve. Also tests packed types.
+// Tests collective operations on data larger than a slot of the shared-memory stage, whose fragments share the outbox with messages'
+// payloads. Unreceived messages fill most of the outbox, and a root leaves the operation long before the other ranks join. There are more
+// communicators than the outbox can serve. Also tests packed types.
 #include <unistd.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// A program opens two MPI sessions of a low thread level, and two threads use one each at the same time (MPI 5.0 section 11.6.2). With
-// TEST_WORLD in the environment one of them is MPI_Init's.
+// Two threads use one MPI session of a low thread level each, at the same time (MPI 5.0 section 11.6.2): both must work. With TEST_WORLD in
+// the environment, MPI_Init takes the place of one session.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// A library opens an MPI session in a second thread while the main thread of a program at MPI_THREAD_FUNNELED is inside MPI: asleep in
-// a receive, or passing message after message.
+// A library opens an MPI session in a second thread of a program at MPI_THREAD_FUNNELED. Meanwhile the main thread is inside MPI, asleep in
+// a receive or passing message after message: both threads must make progress.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

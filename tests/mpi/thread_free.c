@@ -84,7 +84,7 @@ static void freed_under(void* (*call)(void*), int rank) {
         pthread_join(thread, NULL);
         return;
     }
-    make();  // creates the objects again, as in let_go
+    make();  // creates and frees the objects again, because rank 1 does so in let_go()
     OK(MPI_Comm_free(&comm));
     OK(MPI_Type_free(&type));
     MPI_Op_free(&op);

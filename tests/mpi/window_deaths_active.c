@@ -1,5 +1,5 @@
-// A rank dies in every state of an epoch without locks, and the job continues (--enable-recovery). Processes that wait for it get
-// MPI_ERR_PROC_ABORTED, and the window still works among the others.
+// A rank dies in every state of an active-target epoch (fence, post, start), and the job continues (--enable-recovery). Processes that wait
+// for it get MPI_ERR_PROC_ABORTED, and the window still works among the others.
 #include <signal.h>
 
 #include "check.h"
@@ -20,7 +20,7 @@ static void die_in(int state) {
         for (int i = 0; i < size - 1; ++i) OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (state == kStarted || state == kWithAccesses) OK(MPI_Put(&one, 1, MPI_INT, 0, 1, 1, MPI_INT, win));
-    // The ranks that wait for this one do so already, or will soon.
+    // Other ranks that wait for this one are waiting already, or will be soon.
     raise(SIGKILL);
 }
 

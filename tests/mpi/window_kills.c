@@ -62,7 +62,7 @@ static void add_under_lock(int target) {
 
 static int add_atomically(int target) {
     static const long one = 1;
-    static long before;  // written until the unlock, never read
+    static long before;  // static, because the fetch writes to it until the unlock; never read
     return WENT_WELL(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, at(&memory->atomic), MPI_SUM, win), target) &&
            WENT_WELL(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&memory->atomic_of[rank]), 1, MPI_LONG, MPI_SUM, win), target);
 }

@@ -1,5 +1,5 @@
-/* More windows at a time than shared memory has places for their barriers, freed in another order than created, with failing creations in
- * between. Each window must fence, and its place must be reused. */
+/* Creates more windows at a time than shared memory has slots for their barriers, and frees them in another order. Some creations in
+ * between fail. A fence on each window must work, and freed slots must be reused. */
 #include "check.h"
 
 enum { kWindows = 400 };
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
         for (int w = kWindows - 1; w >= 0; w -= 3) put_round(w, rank * 1000 + w);
         for (int w = kWindows - 1; w >= 0; --w) OK(MPI_Win_free(&windows[w]));
     }
-    /* Communicators still find places. */
+    /* A new communicator must still get a slot. */
     MPI_Comm after;
     OK(MPI_Comm_dup(comm, &after));
     OK(MPI_Comm_free(&comm));

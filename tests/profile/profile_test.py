@@ -128,7 +128,7 @@ class Matrices(ProfileCase):
         for p in profile.phases:
             for i, cause in enumerate(("late sender", "late receiver", "collective", "other")):
                 self.assertAlmostEqual(sum(row[2 + i] for row in p["waiting"]), p["waits"][cause], delta=1e-6)
-        # Both tables must name a collective call's place alike.
+        # The tables of waits and of collectives must use the same name for a call site.
         [barrier] = [p for p in profile.of("together", 0)]
         self.assertEqual({row[0] for row in barrier["waiting"]}, {c[0] for c in barrier["collectives"]})
         self.assertGreater(barrier["waits"]["collective"], 0.1)
@@ -403,7 +403,7 @@ class Hosts(HostsCase, ProfileCase):
     def test_messages_over_hosts(self):
         profile = self.profile("--host", "a:2,b:2", "-n", 4, PATTERN, "ring")
         for rank in range(4):
-            # Between hosts the collectives are small messages too.
+            # Between hosts collectives send small messages too, so only the two larger sizes are compared.
             self.assertEqual(profile.sent("ring", rank)[0, (rank + 1) % 4][2:], [3 * n for n in RING[2:]])
             self.assertEqual(profile.occurrences("ring", rank), [1, 2, 3])
         self.assertEqual(set(profile.ends.values()), {"finalized"})

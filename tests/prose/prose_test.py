@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""prose_test.py TREE [--list]: holds the words of the project against its rules (CONTRIBUTING.md, "Names and prose").
+"""prose_test.py TREE [--list]: checks the project's prose against its rules (CONTRIBUTING.md, "Names and prose").
 
-Comments of sources and scripts, sentences of documents, names of files and subjects of commits. Each rule has a limit, since a pattern also
-meets good sentences now and then. With --list every hit is printed, with its file and line."""
+Checks comments of sources and scripts, sentences of documents, names of files and subjects of commits. A rule fails only above a share of
+hits, because a pattern sometimes matches a good sentence. With --list it prints every hit with its file and line."""
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-# Turns of phrase whose subject is a person or nothing at all.
+# Turns of phrase that hide the subject of a sentence or make it a person.
 PHRASES = {
     "begins with Of": r"(^|[.:;] )Of (?!course)",
     "Who as the subject": r"(^|[.:;,] )(Who|Whoever|Whom|Whose)\b(?![^.]*\?)|(?<=[.:;,] )(who|whoever) (?!\w+s? which)",
@@ -28,13 +28,13 @@ LONGEST_SUBJECT = 72
 
 
 def git(tree, *command):
-    """Lines of git's output; for a tree of any owner."""
+    """Returns the lines of a git command's output. Works in a tree of any owner."""
     whole = ["git", "-c", "safe.directory=*", "-C", tree, *command]
     return subprocess.run(whole, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def tracked(tree):
-    """The files of a clone, or of a tree without history the folders that hold text."""
+    """Returns the tracked files of a clone. In a tree without history: all files of the folders that hold text."""
     if Path(tree, ".git").exists():
         return [name for name in git(tree, "ls-files") if Path(tree, name).is_file()]
     tops = [Path(tree, top) for top in ("src", "tests", "tools", "bench", "examples", "docs")]
@@ -52,7 +52,7 @@ def is_script(path):
 
 
 def comment_blocks(path):
-    """(line, text) of every comment of four words or more: lines that follow each other are one, and so is a comment behind code."""
+    """Returns (line, text) of every comment of four words or more. Consecutive comment lines are one comment."""
     lines = path.read_text(errors="replace").split("\n")
     like_c = path.suffix in C_ENDINGS
     mark = "//" if like_c else "#"
@@ -84,7 +84,7 @@ def sentences(text):
 
 
 def paragraphs(path):
-    """(line, text) of a document's paragraphs and list items: no code, tables or headings."""
+    """Returns (line, text) of a document's paragraphs and list items, without code, tables and headings."""
     found, begin, words, code = [], 0, [], False
 
     def finish():
@@ -139,14 +139,14 @@ def measure(tree, files):
 
 
 def bad_names(files):
-    """Files whose name says nothing of what they hold (file_names.txt)."""
+    """Returns the files in src/ that have a name listed in file_names.txt, which does not describe their contents."""
     rows = (Path(__file__).parent / "file_names.txt").read_text().split("\n")
     refused = {row.strip() for row in rows if row.strip() and not row.startswith("#")}
     return [name for name in files if name.startswith("src/") and Path(name).name.split(".")[0] in refused]
 
 
 def bad_subjects(tree):
-    """Commits after the one that brought this test. A tree without its history has none to look at."""
+    """Returns the malformed subjects of commits since the one that added this test; none in a tree without history."""
     if not Path(tree, ".git").exists():
         return []
     first = git(tree, "log", "--diff-filter=A", "--format=%H", "--", "tests/prose/prose_test.py")

@@ -23,6 +23,7 @@ ALLOWED = {
         "libstdc++'s frame of the coroutine that does nothing; nobody writes it",
 }
 
+# Matches a line of objdump's symbol table, for example:
 # 0000000000000000 l     O .bss   0000000000000008 starling::(anonymous namespace)::owner
 ROW = re.compile(r"[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.(?:hidden|internal|protected) )?(.+)$")
 
@@ -109,7 +110,7 @@ class TheCheck(unittest.TestCase):
                           f"a.cpp: guard variable for next()::last changes outside of the process's state; {CURE_GUARD}"})
 
     def test_one_of_a_template(self):
-        # GCC emits it with its function and ignores the mark.
+        # GCC ignores STARLING_STATE on a static variable of a function template, so the check must report it.
         text = "template <class T> T next() { STARLING_STATE static T last; return ++last; } int two() { return next<int>(); }"
         self.assertEqual(self.faults_of(text), [f"a.cpp: next<int>()::last changes outside of the process's state; {CURE}"])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the type names of src/ against each other: a name is defined in one file, nested and namespaced ones included, except those of
-exceptions.txt; and the check itself against small trees with known faults."""
+"""Checks that each type name in src/ is defined in one file only, nested types included, except the names in exceptions.txt. Tests the
+check itself on small trees with known faults."""
 import re
 import tempfile
 import unittest
@@ -18,7 +18,7 @@ TYPEDEF = re.compile(r"\btypedef\b[^;{}]*?(\w+)\s*\)?\s*(?:\([^;()]*\)|\[[^;\]]*
 
 
 def defined_in(text):
-    """The names of the types that a file defines. Aliases that only repeat a name, specializations and declarations are none."""
+    """Returns the names of the types that a file defines, without aliases that only repeat a name, specializations and declarations."""
     code = SKIPPED.sub(lambda skipped: '""' if skipped[0].endswith('"') else " ", text)
     names = set(TYPE.findall(code)) | set(TYPEDEF.findall(code))
     for name, meaning in ALIAS.findall(code):
@@ -28,7 +28,7 @@ def defined_in(text):
 
 
 def read_exceptions(path):
-    """By name, the files that may define it."""
+    """Returns {type name: files that may define it}."""
     exceptions = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line and not line.startswith("#"):
@@ -39,7 +39,7 @@ def read_exceptions(path):
 
 
 def faults(sources, exceptions):
-    """Which names are defined twice, and which exceptions nothing needs, a sentence each."""
+    """Returns a sentence for each name that is defined twice, and for each unnecessary exception."""
     files = defaultdict(list)
     for file in sorted(file for ending in ("h", "cpp", "inc", "def") for file in sources.rglob(f"*.{ending}")):
         for name in defined_in(file.read_text()):
@@ -60,7 +60,7 @@ class Starling(unittest.TestCase):
 
 
 class TheCheck(unittest.TestCase):
-    """Each tree has one fault, and that is found."""
+    """Each tree has one fault, which the check must find."""
 
     def faults_of(self, one, other, exceptions=""):
         with tempfile.TemporaryDirectory() as folder:

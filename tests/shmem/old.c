@@ -1,4 +1,4 @@
-// A program from before OpenSHMEM 1.0, which does not call shmem_finalize.
+// A program written before OpenSHMEM 1.0, which does not call shmem_finalize, must still work.
 #include <mpp/shmem.h>
 
 #include "check.h"

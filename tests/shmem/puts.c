@@ -35,7 +35,7 @@ static void settle(void) {
         shmem_quiet();                                                                                                 \
         for (int i = 0; i < 5; i++) CHECK(memcmp(&got[i], &of_next[i], SIGNIFICANT(T)) == 0, #call ", element %d", i); \
     } while (0)
-// Every third element of the target, every second of the source; then back.
+// Puts every second element of the source into every third element of the target, and gets the elements back in the same way.
 #define STRIDED_CHECKED(T, put, get)                                                    \
     do {                                                                                \
         memset(at, 0, sizeof(T) * N);                                                   \
@@ -58,7 +58,7 @@ static void settle(void) {
         }                                                                               \
         shmem_barrier_all();                                                            \
     } while (0)
-// Two blocks of two elements, 4 elements apart in the target and 3 in the source.
+// Puts two blocks of two elements, which begin 4 elements apart in the target and 3 in the source.
 #define BLOCKS_CHECKED(T, put, get)                                                       \
     do {                                                                                  \
         memset(at, 0, sizeof(T) * N);                                                     \
@@ -182,7 +182,7 @@ static void test_all(char* space) {
 #undef TEST
 }
 
-/// Long puts, and more puts at a time than can be in flight.
+/// Makes long puts, and more puts at a time than can be in flight.
 static void test_many(void) {
     const size_t bytes = 3 << 20;
     unsigned char* there = shmem_malloc(bytes);

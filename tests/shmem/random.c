@@ -1,6 +1,6 @@
 // Random programs: all PEs draw the same program from a seed (random [SEED [ROUNDS]], or TEST_SEED), execute their parts of it, and compare
-// memory with a model of all PEs. In each round every PE changes its own lot on other PEs in many ways and reads the previous round's lots.
-// All PEs also use teams, locks and the heap together.
+// memory with a model of all PEs. On every PE each other PE has an array, its lot. In each round PEs change their lots in many ways and
+// read lots of the previous round. All PEs also use teams, locks and the heap together.
 #include "check.h"
 
 enum { MOST = 16, WORDS = 24, OPERATIONS = 8, BLOCKS = 12 };

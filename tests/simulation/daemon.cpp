@@ -21,7 +21,7 @@ namespace starling::simulation {
 namespace {
 
 Daemons* the_daemons = nullptr;
-/// Longest delay of a message between daemons. In one death of four, longest delay until the daemons notice the death.
+/// Longest delay of a message between daemons. When a rank dies, one time in four the daemons notice it later, by at most the second value.
 constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 
 job::JobDescription describe(const Placement& placement, Random& random) {
@@ -130,7 +130,8 @@ void Daemons::on_locate(Process& asker, const control::JobQuery& query, int fd) 
     world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host], [=, this] { answer(*who, rank, fd); });
 }
 
-// Waits until the rank listens. Then stores its port word in this host's table, and replies if the requester is still connected.
+// Waits until the rank listens, copies its port word (state and port) to the segment of the requester's host, and replies if the requester
+// is still connected.
 void Daemons::answer(Process& asker, uint32_t rank, int fd) {
     if (asker.gone()) return;
     job::JobSegment& here = segments_[asker.host];

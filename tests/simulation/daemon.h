@@ -46,7 +46,7 @@ class Daemons {
     job::JobSegment& segment(uint32_t host) { return segments_[host]; }
     Process& daemon_of(uint32_t host) { return *daemons_[host]; }
 
-    // Requests of a rank to the daemon of its host.
+    // Carry out requests that a rank sends to the daemon of its host.
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
     void on_abandoned(const control::JobQuery& query, uint32_t by);
     void on_arrived();

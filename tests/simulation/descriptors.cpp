@@ -47,7 +47,7 @@ uint32_t EpollSet::events() const {
 int EpollSet::control(int operation, int fd, const epoll_event* event) {
     const auto known = std::find_if(items.begin(), items.end(), [fd](const Item& item) { return item.fd == fd; });
     if (operation == EPOLL_CTL_ADD) {
-        // The set also reports events that are already pending.
+        // An epoll set also reports events that were pending before the descriptor was added.
         items.push_back({fd, *event, ~uint64_t{0}});
         return 0;
     }

@@ -68,7 +68,7 @@ int make_file(const std::string& name) {
     return fd;
 }
 
-// The file is read through a temporary mapping: every run pays, at its fork and its end, for memory that the parent keeps.
+// The file is read through a temporary mapping: memory that the parent keeps costs every run time, at its fork and at its end.
 const File& contents(const std::string& name) {
     static File file;
     if (file.fd >= 0) return file;

@@ -94,7 +94,7 @@ Features features_of(const Script& script, const uint64_t (&counted)[kCounters])
 
 void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
     for (const Fault& fault : script.faults) {
-        if (fault.step != UINT32_MAX) continue;  // the player applies the fault
+        if (fault.step != UINT32_MAX) continue;  // the player of the rank applies faults that are tied to a step
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
@@ -279,7 +279,8 @@ class Runner {
         return index < std::min(count, kCounters) ? counted_[index] : 0;
     }
 
-    /// Returns the percentage of the messages between hosts that `way` counts. Messages by rings are part of those by RC.
+    /// Returns the percentage of the messages between hosts that the counter `way` has counted. Messages through RDMA rings are also
+    /// counted as RC.
     double share(std::string_view way) const {
         uint64_t all = 0;
         for (const char* each : {"messages_udp", "messages_tcp", "messages_verbs", "messages_rc"}) all += counted(each);

@@ -21,7 +21,7 @@ size_t first_wrong(const std::vector<uint64_t>& area, const uint64_t* memory, si
 
 }  // namespace
 
-// Adds possible values of a word: the sum with each possible value, or `value` in its place.
+// Adds possible values of a word that a dead rank may have accessed: `value` itself, or, if `adds`, each possible value plus `value`.
 void MemoryModel::may_become(size_t index, uint64_t now, uint64_t value, bool adds) {
     std::vector<uint64_t>& others = others_[index];
     for (size_t i = 0, known = others.size(); adds && i < known; ++i) others.push_back(others[i] + value);

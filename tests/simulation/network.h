@@ -16,7 +16,7 @@ namespace starling::simulation {
 /// How the network treats datagrams and streams.
 struct Weather {
     double loss = 0, twice = 0, late = 0;
-    uint64_t latency_ns = 20'000;  ///< least latency of a datagram; a random part up to the same is added
+    uint64_t latency_ns = 20'000;  ///< least latency of a datagram; a random amount up to this value is added
     uint64_t late_ns = 2'000'000;  ///< largest extra delay of delayed datagrams
     double breaks = 0;             ///< chance that a byte stream breaks, at each write
     uint32_t queue = 512;          ///< receive queue of a socket, in datagrams

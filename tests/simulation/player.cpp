@@ -23,7 +23,8 @@ std::vector<char> spread(const std::vector<char>& bytes) {
     return memory;
 }
 
-/// A crowd's message starts with its step's number, because its receiver does not know which message it will be.
+/// A message of a crowd (several messages to one MPI_ANY_SOURCE receiver) starts with its step's number, because the receiver does not know
+/// which message it will be.
 std::vector<char> message_of(const Step& step, uint64_t way = 0) {
     std::vector<char> bytes(step.bytes);
     for (size_t at = 0; at < bytes.size(); at += 8) {
@@ -113,7 +114,7 @@ void Player::play(const Step& step) {
                   step.kind == Kind::collective ? name_of(step.collective) : "",
                   step.kind == Kind::collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm,
                   community.members.size());
-    // A death may be noticed late: a rank that is awake is not rung, and checks for deaths only now and then.
+    // Not checked if ranks may die: a rank that is awake is not rung and checks for deaths only now and then, so it may notice them late.
     if (!script_.mortal && process_.lapsed == world()->switches())
         fail_run("a wake was lost: it slept although its wait was over and no process had rung; the next step was %s", text);
     process_.doing = text;
@@ -127,7 +128,7 @@ void Player::play(const Step& step) {
     switch (step.kind) {
         case Kind::message:
         case Kind::crowd:
-            // With itself a rank exchanges in either order, drawn at random: neither call waits.
+            // Exchanges with itself in either order, drawn at random: neither call waits.
             if (receives && sends && random_.one_in(2)) {
                 receive(step, step.from);
                 return send(step, step.to);
@@ -230,7 +231,7 @@ void Player::send(const Step& step, int to) {
     pending_.pop_back();
 }
 
-// The messages of a crowd differ in length.
+// Returns the length of the receive buffer. The messages of a crowd (several to one MPI_ANY_SOURCE receiver) differ in length.
 uint32_t Player::room_for(const Step& step) const {
     uint32_t room = step.bytes;
     const std::vector<Step>& all = script_.steps;
@@ -328,7 +329,7 @@ void Player::check_crowd(const Step& step, const std::vector<char>& in, const MP
     crowds_[step.crowd][step.place] = sent.id;
 }
 
-// Each message arrived once, and those of one sender in order.
+// Checks that each message of a crowd (several to one MPI_ANY_SOURCE receiver) arrived once, and those of one sender in order.
 void Player::check_crowds() {
     for (const auto& [first, received] : crowds_) {
         std::map<int, uint32_t> last;
@@ -359,7 +360,7 @@ void Player::take_part_in_exchange(const Step& step) {
         compare(step, in, status, other);
 }
 
-// Afterwards the sender reports whether there is a message to receive.
+// Sends a message and cancels it. The sender then reports whether it was cancelled, so that the receiver knows whether to receive it.
 void Player::cancel_send(const Step& step) {
     const Community& community = script_.communities[step.comm];
     MPI_Status status;

@@ -103,7 +103,7 @@ class Player {
     std::vector<MPI_Comm> comms_;
     bool symmetric_ = false;  ///< whether OpenSHMEM is initialized
     std::deque<Pending> pending_;
-    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps of each crowd, by place in it
+    std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps of each crowd, by index within the crowd
 };
 
 }  // namespace starling::simulation

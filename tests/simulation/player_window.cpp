@@ -127,7 +127,8 @@ void Player::play_epoch(const Step& step, WindowUse& use, int kind, bool closes_
     if (!script_.mortal) ok(mpi_.Barrier(use.comm), "MPI_Barrier");
 }
 
-// Holds a meeting of all ranks; a rank that does not come has died. No rank is past the next meeting, which this rank also attends.
+// Meets all other ranks, and records those that do not take part as dead. No rank can be past the next meeting, because this rank takes
+// part in that too.
 void Player::hear_of_deaths(const Step& step, WindowUse& use, uint32_t last_epoch) {
     const std::vector<int> words = meet(step, 0);
     for (int rank = 0; rank < use.model.n; ++rank)

@@ -25,7 +25,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     write(random);
     trouble(random);
     move_deaths(Random(seed ^ 0xdea7));
-    // Drawn from a separate sequence, so that older seeds keep their meaning.
+    // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices do not carry encrypted messages, so fewer runs have both.
     placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(has_devices ? 8 : 3);
@@ -242,7 +242,7 @@ void Script::set(Random& random) {
     weather.breaks = random.one_in(3) ? 0.01 : 0;
 }
 
-// Except for deaths, each fault ends before the library may conclude more than a pause.
+// Draws faults. Except for deaths, each ends so early that the library may not treat it as more than a pause.
 void Script::trouble(Random& random) {
     if (mortal) {
         const uint64_t deaths = ranks > 2 && random.one_in(3) ? 2 : 1;
@@ -310,7 +310,7 @@ void Script::write_step(Random& random, uint32_t community) {
     step.from = static_cast<int>(random.below(size));
     step.to = static_cast<int>(random.below(size));
     step.tag = static_cast<int>(random.below(3));
-    // Only some seeds use windows here, so that the others stay unchanged.
+    // Only some seeds draw windows, so that the runs of all other seeds stay unchanged.
     if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
     const uint64_t of = seed % 16;
     if ((of == 5 || of == 12 || of == 14) && random.one_in(8)) return write_symmetric(random, step);

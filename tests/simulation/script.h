@@ -27,7 +27,7 @@ enum class Kind : uint8_t {
     duplicate,
     release,    ///< frees a communicator
     compute,    ///< one rank computes
-    phase,      ///< all complete their operations and begin phase number `count`
+    phase,      ///< all ranks complete their operations and begin phase number `count`
     window,     ///< a window is made, used in `count` epochs and freed; on existing memory if any_tag
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };

@@ -111,7 +111,7 @@ ssize_t send_on(int fd, const iovec* parts, size_t count, const sockaddr* to, so
     const auto* const address = reinterpret_cast<const sockaddr_un*>(to);
     const std::string name(address->sun_path + 1, to_bytes - offsetof(sockaddr_un, sun_path) - 1);
     BellSocket* const bell = find_bell(name);
-    // The simulator plays the daemons of all hosts, and rings with one socket for all.
+    // A rank can ring only bells on the same host. The simulator, which plays the daemons of all hosts, rings all with one socket.
     if (!bell || (on->owner->fiber && bell->owner->host != on->owner->host)) return failed(ECONNREFUSED);
     ++bell->words;
     bell->changed();

@@ -15,7 +15,7 @@ struct StreamLink;
 struct StreamSocket final : Descriptor {
     Address local, remote;
     bool listens = false;
-    bool abandoned = false;  ///< whether the socket will be closed by a reset
+    bool abandoned = false;  ///< whether closing the socket resets the connection
 
     using Descriptor::Descriptor;
     ~StreamSocket() override;

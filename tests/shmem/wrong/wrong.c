@@ -70,8 +70,8 @@ static void checked(const char* what, long* heap, int me, int n) {
 
 static void calls(const char* what, long* heap, int me, int n) {
     if (is(what, "root")) shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, 1, n);
-    if (is(what, "unequal-malloc")) shmem_malloc((size_t)(me + 1) * 1000);                                // with STARLING_CHECK
-    if (is(what, "unequal-reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, (size_t)me + 1);  // with STARLING_CHECK
+    if (is(what, "unequal-malloc")) shmem_malloc((size_t)(me + 1) * 1000);                                // needs STARLING_CHECK
+    if (is(what, "unequal-reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, (size_t)me + 1);  // needs STARLING_CHECK
     if (is(what, "comparison")) shmem_long_wait_until(heap, 17, 1);
     if (is(what, "signal-operation")) shmem_putmem_signal(heap, heap, 8, (uint64_t*)heap, 1, 5, 0);
     if (is(what, "context")) shmem_ctx_long_p(SHMEM_CTX_INVALID, heap, 1, 0);
