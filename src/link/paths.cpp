@@ -11,6 +11,7 @@
 #include "link/peer.h"
 #include "link/remote_peer.h"
 #include "link/transports.h"
+#include "transport/batch.h"
 
 namespace starling::link {
 
@@ -102,7 +103,7 @@ bool anything_pending() { return !pending->empty(); }
 
 bool waits_for_local_room() {
     for (Peer* peer = pending->front(); peer; peer = pending->next(peer))
-        if (peer->base->by.wait_fd() < 0) return true;
+        if (!peer->base->by.wait_source()) return true;
     return false;
 }
 

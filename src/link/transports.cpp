@@ -10,6 +10,8 @@
 #include "link/address_lookup.h"
 #include "link/manager.h"
 #include "link/remote_peer.h"
+#include "transport/batch.h"
+#include "transport/liveness.h"
 #include "transport/network/network.h"
 
 namespace starling::link {
@@ -149,7 +151,7 @@ int attach(Peer& peer) {
             return error;
         if (peer.dead)
             peer.base->close();
-        else if (!transports->memory.reaches(process))
+        else if (transport->liveness())
             watch_liveness(peer);
         return MPI_SUCCESS;
     }
@@ -203,11 +205,13 @@ void publish_state(bool finalized) {
 }
 
 void flush_transports() {
-    for (transport::Transport* transport : *transports) transport->flush();
+    for (transport::Transport* transport : *transports)
+        if (transport::Batching* const batching = transport->batching()) batching->flush();
 }
 
 void request_all_acks() {
-    for (transport::Transport* transport : *transports) transport->request_acks();
+    for (transport::Transport* transport : *transports)
+        if (transport::Batching* const batching = transport->batching()) batching->request_acks();
 }
 
 }  // namespace starling::link

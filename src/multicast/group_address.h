@@ -5,6 +5,7 @@
 #include <span>
 
 #include "link/job.h"
+#include "transport/multicast_groups.h"
 #include "transport/transport.h"
 
 namespace starling::multicast {

@@ -17,6 +17,7 @@
 #include "link/transports.h"
 #include "multicast/pool.h"
 #include "progress/engine.h"
+#include "transport/multicast_groups.h"
 
 namespace starling::multicast {
 

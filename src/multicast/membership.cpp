@@ -12,6 +12,7 @@
 #include "base/state.h"
 #include "link/remote_peer.h"
 #include "link/transports.h"
+#include "transport/multicast_groups.h"
 
 namespace starling::multicast {
 
@@ -26,7 +27,7 @@ std::vector<MemberName> names_of(std::span<const link::Process> members) {
 /// Returns the message bytes per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits need not
 /// agree, because each message carries its fragment size.
 uint32_t fragment_size() {
-    const uint32_t most = link::network()->group_payload();
+    const uint32_t most = link::network()->groups()->payload();
     return (most - static_cast<uint32_t>(sizeof(GroupDatagramHeader))) / 8 * 8;
 }
 
@@ -139,7 +140,7 @@ void Membership::announce_leave() {
 
 bool Membership::join() {
     if (may_join && !may_join(*this)) return false;
-    if (const int error = link::network()->join(name, *this, network_)) {
+    if (const int error = link::network()->groups()->join(name, *this, network_)) {
         report_refusal(error);
         clear_failure();
         return false;

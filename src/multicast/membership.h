@@ -9,6 +9,7 @@
 #include "link/peer.h"
 #include "multicast/group.h"
 #include "multicast/group_address.h"
+#include "transport/multicast_groups.h"
 
 namespace starling::multicast {
 

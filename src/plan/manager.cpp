@@ -143,8 +143,7 @@ bool PlanManager::is_wrong(const ExchangedTraffic& phase) {
 void PlanManager::leave() {
     if (config().verbose > 0)
         std::fprintf(
-            stderr,
-            "starling: rank %u: dropped the plan in phase %llu: it sent fewer messages on connections than on demand\n",
+            stderr, "starling: rank %u: dropped the plan in phase %llu: it sent fewer messages on connections than on demand\n",
             link::self().rank, static_cast<unsigned long long>(phases_));
     adopt(nullptr);
     next_.clear();
@@ -165,7 +164,8 @@ void PlanManager::adopt(const Partners* partners) {
         if (Peer* const peer = peer_of(partner)) peer->planned = partner.priority;
     for (const Partners* const all : {&before, &std::as_const(wanted_)})
         for (const Partner& partner : *all)
-            if (Peer* const peer = peer_of(partner)) peer->base->set_expected_traffic(peer->planned);
+            if (Peer* const peer = peer_of(partner))
+                peer->base->by.connector()->set_expected_traffic(*peer->base, peer->planned);
 }
 
 // Adopts the plan of a phase, and looks up the plan of the phase expected next: the one that followed the last time, or the plan's next

@@ -17,6 +17,7 @@
 #include "message/request_ids.h"
 #include "rma/flatten.h"
 #include "rma/target_side.h"
+#include "transport/batch.h"
 
 namespace starling::rma {
 

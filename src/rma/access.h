@@ -21,6 +21,7 @@
 #include "rma/packets.h"
 #include "rma/region.h"
 #include "rma/update.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::rma {

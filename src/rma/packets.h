@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "transport/packet.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::rma {

@@ -1,5 +1,5 @@
 // RDMA accesses: puts and gets that the network's device carries out without the owner, if a connection reaches the region
-// (transport::Path::reaches).
+// (transport::RemoteMemory::can_access).
 //
 //   which     contiguous data on both sides. Updates stay with the owner, which carries out all updates from other hosts and shares a
 //             lock with its neighbours' updates. A device's atomics are not atomic with a processor's (IBV_ATOMIC_HCA), so otherwise
@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "rma/access.h"
+#include "transport/remote_memory.h"
 
 namespace starling::rma {
 
@@ -50,12 +51,14 @@ bool start_by_device(Access& access, Target& target) {
     const bool puts = access.operation == AccessOperation::put;
     if (!puts && access.operation != AccessOperation::get) return false;
     transport::Path& path = *target.peer->base;
+    transport::RemoteMemory* const memory = path.by.remote_memory();
+    if (!memory) return false;
     RdmaState& way = target.device;
     // Ask for the region again if the connection is a new one, at another port.
-    const bool lost = way.state == RdmaKeyState::known && !path.reaches(way.region.region);
-    if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && path.lends())
+    const bool lost = way.state == RdmaKeyState::known && !memory->can_access(path, way.region.region);
+    if ((way.state == RdmaKeyState::unknown || way.state == RdmaKeyState::again || lost) && memory->can_register(path))
         request_region(target);
-    if (way.state != RdmaKeyState::known || target.unanswered > 0 || !path.reaches(way.region.region)) return false;
+    if (way.state != RdmaKeyState::known || target.unanswered > 0 || !memory->can_access(path, way.region.region)) return false;
     const LocalBuffer& local = puts ? access.origin : access.result;
     const RemoteBlock& there = access.remote_block;
     if (!datatype::is_block(*local.type, local.count) || !datatype::is_block(*there.type, there.count)) return false;
@@ -64,8 +67,8 @@ bool start_by_device(Access& access, Target& target) {
     void* const here = datatype::block_address(*local.type, local.buffer);
     access.by_device.access = &access;
     access.by_device.then = settle;
-    const int error = puts ? path.by.put(path, way.region.region, offset, here, access.bytes, access.by_device)
-                           : path.by.get(path, way.region.region, offset, here, access.bytes, access.by_device);
+    const int error = puts ? memory->put(path, way.region.region, offset, here, access.bytes, access.by_device)
+                           : memory->get(path, way.region.region, offset, here, access.bytes, access.by_device);
     if (error) {
         clear_failure();
         return false;

@@ -127,9 +127,11 @@ bool register_memory(Region& region, transport::Path& to, DeviceRegion& out) {
     if (region.ranges.size() != 1 || !region.base) return false;
     const Region::AttachedRange range = region.ranges[0];
     region.loans.reserve(region.loans.size() + 1);
-    void* const loan = to.register_memory(region.base + range.offset, range.bytes, true, out.region);
+    transport::RemoteMemory* const memory = to.by.remote_memory();
+    void* const loan =
+        memory ? memory->register_memory(to, region.base + range.offset, range.bytes, true, out.region) : nullptr;
     if (!loan) return false;
-    region.loans.emplace_back(&to.by, loan);
+    region.loans.emplace_back(memory, loan);
     out.offset = range.offset;
     out.bytes = range.bytes;
     return true;

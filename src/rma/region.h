@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::rma {
@@ -34,7 +35,7 @@ struct Region {
     RegionKey key;                          ///< secret 0: the entry is free
     const UpdateLock* exclusion = nullptr;  ///< update lock; null: all processes that change the memory do without one
     std::vector<AttachedRange> ranges;      ///< accessible ranges of memory, by offset
-    std::vector<std::pair<transport::Transport*, void*>> loans = {};  ///< registrations with devices, until withdraw()
+    std::vector<std::pair<transport::RemoteMemory*, void*>> loans = {};  ///< registrations with devices, until withdraw()
     bool awaits_secret = false;  ///< whether its secret is not final: accesses to it wait until open()
 
     /// Returns the address of the memory of an access; null if any part of it is not accessible.

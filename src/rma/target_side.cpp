@@ -16,6 +16,7 @@
 #include "rma/packets.h"
 #include "rma/region.h"
 #include "rma/update.h"
+#include "transport/batch.h"
 
 namespace starling::rma {
 

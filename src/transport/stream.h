@@ -99,4 +99,19 @@ class Coverage {
     std::vector<StreamRange> islands_;  ///< ranges that arrived behind the prefix: sorted, not adjacent
 };
 
+class Path;
+
+/// The interface of a transport whose connections carry streams: Transport::streams().
+class StreamCarrier {
+  public:
+    /// Sends the stream over a connection of the path, if there is one. Returns whether a connection carries the stream, now or from an
+    /// earlier call. Data that a connection cannot carry is stranded (OutStream::StreamSource) and is sent as packets.
+    virtual bool carry(Path& path, OutStream& stream) = 0;
+    /// Ends the stream: its memory is not read afterwards. `confirmed`: the receiver has all of the data.
+    virtual void end(OutStream& stream, bool confirmed) = 0;
+
+  protected:
+    ~StreamCarrier() = default;
+};
+
 }  // namespace starling::transport

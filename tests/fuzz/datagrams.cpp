@@ -18,13 +18,13 @@ namespace {
 constexpr uint64_t kTheirEpoch = 1000;
 
 /// The process whose session receives the fuzzer's datagrams.
-class Target final : public SessionEnvironment {
+class Target final : public SessionEnvironment, public transport::PacketReceiver {
   public:
     Target() {
         self = {7, 0};
         key = 11;
         window = 128 * 1024;
-        session = std::make_unique<Session>(*this, PeerName{7, 1}, 22, nullptr);
+        session = std::make_unique<Session>(*this, PeerName{7, 1}, 22, SessionReceiver{this, nullptr}, nullptr);
         session->set_path(0, {1, 9, 0}, 1472);
         session->set_path(1, {2, 9, 1}, 1472);
     }
@@ -33,10 +33,11 @@ class Target final : public SessionEnvironment {
         ++sent;
     }
     void flush() override {}
-    void deliver(Session&, const packet::Header& header, const std::byte* payload) override {
-        if (header.bytes > kMaxPayload || reinterpret_cast<uintptr_t>(payload) % kGrain != 0) std::abort();
-        touch(payload, header.bytes);
+    void deliver(void*, const transport::Packet& packet) override {
+        if (packet.header.bytes > kMaxPayload || reinterpret_cast<uintptr_t>(packet.payload) % kGrain != 0) std::abort();
+        touch(packet.payload, packet.header.bytes);
     }
+    void handle_ports(Session&, const std::byte* payload, uint32_t bytes) override { touch(payload, bytes); }
     void unreachable(Session&) override {}
     uint64_t new_epoch() override { return ++epoch; }
 
@@ -143,7 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         take(target, datagram, now);
         now += recipe.pause * kMillisecond;
         if (target.session->deadline() <= now) target.session->on_timer(now);
-        if (target.session->dead()) target.session->revive(22, nullptr);
+        if (target.session->dead()) target.session->revive(22, {&target, nullptr}, nullptr);
     }
     // Whatever the session received, its timers must end when nothing more arrives.
     for (int i = 0; i < 200 && target.session->deadline() != UINT64_MAX; ++i) {

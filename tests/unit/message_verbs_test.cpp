@@ -98,7 +98,8 @@ class MessageWrites : public MessageVerbs, public testing::WithParamInterface<co
             bool mine = false, theirs = false;
             while (!mine || !theirs) {
                 const link::Peer& peer = node.peer(1 - node.rank);
-                mine = peer.state == link::ConnectionState::connected && peer.base->lends();
+                mine =
+                    peer.state == link::ConnectionState::connected && peer.base->by.remote_memory()->can_register(*peer.base);
                 theirs = exchange(node, mine);
             }
             std::deque<Sending> sending;

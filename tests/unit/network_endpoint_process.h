@@ -31,21 +31,16 @@ inline constexpr uint64_t kJob = 77;
 inline uint64_t key_of(uint32_t rank) { return 0x1000 + rank; }
 
 /// One simulated process: its endpoint, and everything that the endpoint received.
-class Process {
+class Process final : public transport::PacketReceiver {
   public:
     explicit Process(uint32_t rank, bool sealed = seal_processes()) : rank_(rank) {
         set_variable("STARLING_IP_INTERFACES", "lo");
         by_user()[this] = this;
         current() = this;
         EndpointUpcalls upcalls{
-            [](void* user, const packet::Header& header, const std::byte* payload) {
-                auto* const me = static_cast<Process*>(user);
-                me->got.emplace_back(header.message.context, std::string(reinterpret_cast<const char*>(payload), header.bytes));
-                if (me->on_packet) me->on_packet();
-            },
             [](void*, job::JobId job, uint32_t rank, uint64_t key) -> Session* {
                 Process* const me = current();
-                return me->hospitable ? me->endpoint->add(job, rank, key, me) : nullptr;
+                return me->hospitable ? me->endpoint->add(job, rank, key, {me, nullptr}, me) : nullptr;
             },
             [](void* user) { ++static_cast<Process*>(user)->given_up; },
         };
@@ -56,9 +51,14 @@ class Process {
             << failure_text();
     }
     ~Process() { by_user().erase(this); }
+    void deliver(void*, const transport::Packet& packet) override {
+        got.emplace_back(packet.header.message.context,
+                         std::string(reinterpret_cast<const char*>(packet.payload), packet.header.bytes));
+        if (on_packet) on_packet();
+    }
 
     Session& meet(uint32_t rank, uint16_t port) {
-        Session* const session = endpoint->add(kJob, rank, key_of(rank), this);
+        Session* const session = endpoint->add(kJob, rank, key_of(rank), {this, nullptr}, this);
         const uint32_t address = htonl(INADDR_LOOPBACK);
         endpoint->set_addresses(*session, &address, 1, port);
         return *session;

@@ -31,9 +31,9 @@ class VerbsWorld : Adapters, public NetworkWorld {
         : Adapters(weather, rings ? "16" : "0"), connects_(connects), rings_(rings) {}
 
     bool is_woken(Transport& end, int ms) override {
-        if (!end.arm()) return true;
+        if (!end.wait_source()->arm()) return true;
         const bool woken = NetworkWorld::is_woken(end, ms);
-        end.disarm();
+        end.wait_source()->disarm();
         return woken;
     }
 

@@ -30,18 +30,20 @@ class Network;
 enum class Fate { arrives, lost, doubled, late };
 
 /// A process: the environment of its sessions, and one session with the other end.
-class End final : public SessionEnvironment {
+class End final : public SessionEnvironment, public transport::PacketReceiver {
   public:
     End(Network& its_network, uint32_t rank, uint64_t its_key);
 
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override {}
-    void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
-        if (on_packet) on_packet(session, header, payload);
+    void deliver(void*, const transport::Packet& packet) override {
+        if (on_packet) on_packet(*session, packet.header, packet.payload);
     }
+    void handle_ports(Session&, const std::byte*, uint32_t) override {}
     void unreachable(Session&) override { ++given_up; }
     uint64_t new_epoch() override { return ++epochs; }
 
+    SessionReceiver receiver() { return {this, nullptr}; }
     static inline uint64_t epochs = 0;  ///< number of epochs so far; later processes have later epochs
     Network& network;
     std::unique_ptr<Session> session;
@@ -65,7 +67,7 @@ class Network {
     void make(int which, int rails = 1) {
         auto made = std::make_unique<End>(*this, static_cast<uint32_t>(which), 100 + static_cast<uint64_t>(which));
         made->session = std::make_unique<Session>(*made, PeerName{7, static_cast<uint32_t>(1 - which)},
-                                                  100 + static_cast<uint64_t>(1 - which), nullptr);
+                                                  100 + static_cast<uint64_t>(1 - which), made->receiver(), nullptr);
         if (ends[which]) graves.push_back(std::move(ends[which]));
         ends[which] = std::move(made);
         waiting[which].clear();

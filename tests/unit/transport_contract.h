@@ -25,8 +25,11 @@
 #include "job/job_description.h"
 #include "job/job_segment.h"
 #include "mpi.h"
+#include "transport/multicast_groups.h"
 #include "transport/network/network.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
+#include "transport/wait_source.h"
 
 namespace starling::transport {
 namespace {
@@ -165,7 +168,7 @@ class NetworkWorld : public World {
     ProcessAddress target() override { return {&segments_[0], 1}; }
     ProcessAddress source() override { return {&segments_[1], 0}; }
     bool is_woken(Transport& end, int ms) override {
-        pollfd wait{end.wait_fd(), POLLIN, 0};
+        pollfd wait{end.wait_source()->wait_fd(), POLLIN, 0};
         return ::poll(&wait, 1, ms) > 0;
     }
     bool notices_death() const override { return true; }
@@ -476,91 +479,78 @@ TEST_P(UnconnectedContract, WithoutAConnectionNoStreamIsAccepted) {
     source.memory = reinterpret_cast<const std::byte*>(data.data());
     source.stranded = [](OutStream&) {};
     OutStream stream(source);
-    EXPECT_FALSE(path->carry(stream));
+    StreamCarrier* const streams = world->sender().streams();
+    ASSERT_EQ(streams != nullptr, (world->sender().traits.capabilities & kStreams) != 0);
+    if (streams) { EXPECT_FALSE(streams->carry(*path, stream)); }
     EXPECT_TRUE(stream.has_work());
     EXPECT_GT(path->fragment_limit(), 0u);
     EXPECT_LE(path->fragment_limit(), path->payload_limit());
-    path->end(stream, false);
+    if (streams) streams->end(stream, false);
 }
 
-TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrReportedUnsupported) {
-    Transport& owner = world->receiver();
+TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrRegistrationIsRefused) {
     std::vector<uint64_t> memory(64, 7);
-    RemoteKey region;
-    if (!(owner.traits.capabilities & kRegions)) {
-        EXPECT_EQ(owner.expose(memory.data(), 512, region), MPI_ERR_UNSUPPORTED_OPERATION);
+    RemoteKey key;
+    Path& home = *back_path();
+    RemoteMemory *const owner = world->receiver().remote_memory(), *const asker = world->sender().remote_memory();
+    if (!(world->receiver().traits.capabilities & kRegions)) {
+        if (!owner || owner->can_register(home)) return;
+        EXPECT_EQ(owner->register_memory(home, memory.data(), 512, true, key), nullptr);
         Completion done;
         uint64_t word = 0;
-        EXPECT_EQ(owner.withdraw(region), MPI_ERR_UNSUPPORTED_OPERATION);
-        EXPECT_EQ(world->sender().put(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
-        EXPECT_EQ(world->sender().get(*path, region, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
-        EXPECT_EQ(world->sender().update(*path, region, 0, AtomicOperation::add, 1, 0, &word, done),
-                  MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_FALSE(asker->can_access(*path, key));
+        EXPECT_EQ(asker->put(*path, key, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(asker->get(*path, key, 0, &word, 8, done), MPI_ERR_UNSUPPORTED_OPERATION);
         return;
     }
-    ASSERT_EQ(owner.expose(memory.data(), 512, region), MPI_SUCCESS);
-    Transport& asker = world->sender();
+    void* const registration = owner->register_memory(home, memory.data(), 512, true, key);
+    ASSERT_NE(registration, nullptr);
+    ASSERT_TRUE(asker->can_access(*path, key));
     const auto finish = [&](Completion& done) {
         EXPECT_FALSE(done.done) << "reported by poll() only";
         return world->poll_until([&] { return done.done; }) ? done.error : -1;
     };
     Completion done;
     const uint64_t two[] = {11, 12};
-    ASSERT_EQ(asker.put(*path, region, 16, two, sizeof two, done), MPI_SUCCESS);
+    ASSERT_EQ(asker->put(*path, key, 16, two, sizeof two, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_SUCCESS);
     EXPECT_EQ(memory[1], 7u);
     EXPECT_EQ(memory[2], 11u);
     EXPECT_EQ(memory[3], 12u);
     uint64_t back[3] = {};
-    ASSERT_EQ(asker.get(*path, region, 8, back, sizeof back, done), MPI_SUCCESS);
+    ASSERT_EQ(asker->get(*path, key, 8, back, sizeof back, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_SUCCESS);
     EXPECT_EQ(back[0] + back[1] + back[2], 30u);
 
-    uint64_t before = 0;
-    struct {
-        AtomicOperation how;
-        uint64_t operand, compare, before, after;
-    } const kUpdates[] = {{AtomicOperation::add, 5, 0, 11, 16},
-                          {AtomicOperation::exchange, 3, 0, 16, 3},
-                          {AtomicOperation::compare_exchange, 9, 4, 3, 3},
-                          {AtomicOperation::compare_exchange, 9, 3, 3, 9}};
-    for (const auto& u : kUpdates) {
-        ASSERT_EQ(asker.update(*path, region, 16, u.how, u.operand, u.compare, &before, done), MPI_SUCCESS);
-        EXPECT_EQ(finish(done), MPI_SUCCESS);
-        EXPECT_EQ(before, u.before);
-        EXPECT_EQ(memory[2], u.after);
-    }
-    EXPECT_NE(asker.update(*path, region, 12, AtomicOperation::add, 1, 0, &before, done), MPI_SUCCESS);
-
-    // An access past the end of the region, or after its withdrawal, touches no memory.
-    ASSERT_EQ(asker.put(*path, region, 504, two, sizeof two, done), MPI_SUCCESS);
+    // An access past the end of the registration, or after it, touches no memory.
+    ASSERT_EQ(asker->put(*path, key, 504, two, sizeof two, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(memory[63], 7u);
-    ASSERT_EQ(asker.get(*path, region, ~uint64_t{0}, back, 8, done), MPI_SUCCESS);
+    ASSERT_EQ(asker->get(*path, key, ~uint64_t{0}, back, 8, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
-    ASSERT_EQ(owner.withdraw(region), MPI_SUCCESS);
-    EXPECT_NE(owner.withdraw(region), MPI_SUCCESS);
-    ASSERT_EQ(asker.put(*path, region, 0, two, sizeof two, done), MPI_SUCCESS);
+    owner->deregister(registration, true);
+    ASSERT_EQ(asker->put(*path, key, 0, two, sizeof two, done), MPI_SUCCESS);
     EXPECT_EQ(finish(done), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(memory[0], 7u);
 }
 
 TEST_P(Contract, CompletionsAreReportedInTheOrderOfTheirRequests) {
     if (!(world->sender().traits.capabilities & kRegions)) return;
-    static std::vector<Completion*> told;
-    told.clear();
-    uint64_t memory = 0, before[3];
-    RemoteKey region;
-    ASSERT_EQ(world->receiver().expose(&memory, sizeof memory, region), MPI_SUCCESS);
+    static std::vector<Completion*> reported;
+    reported.clear();
+    uint64_t memory = 5, read[3] = {};
+    RemoteKey key;
+    RemoteMemory *const owner = world->receiver().remote_memory(), *const asker = world->sender().remote_memory();
+    void* const registration = owner->register_memory(*back_path(), &memory, sizeof memory, true, key);
     Completion done[3];
     for (int i = 0; i < 3; ++i) {
-        done[i].then = [](Completion& self) { told.push_back(&self); };
-        ASSERT_EQ(world->sender().update(*path, region, 0, AtomicOperation::add, 1, 0, &before[i], done[i]), MPI_SUCCESS);
+        done[i].then = [](Completion& self) { reported.push_back(&self); };
+        ASSERT_EQ(asker->get(*path, key, 0, &read[i], sizeof read[i], done[i]), MPI_SUCCESS);
     }
-    ASSERT_TRUE(world->poll_until([&] { return told.size() == 3; }));
-    EXPECT_EQ(told, (std::vector<Completion*>{&done[0], &done[1], &done[2]}));
-    EXPECT_EQ(before[2], 2u);
-    ASSERT_EQ(world->receiver().withdraw(region), MPI_SUCCESS);
+    ASSERT_TRUE(world->poll_until([&] { return reported.size() == 3; }));
+    EXPECT_EQ(reported, (std::vector<Completion*>{&done[0], &done[1], &done[2]}));
+    EXPECT_EQ(read[2], 5u);
+    owner->deregister(registration, true);
 }
 
 struct Listener final : DatagramHandler {
@@ -582,26 +572,25 @@ bool say_until_heard(World& world, MulticastMembership& group, const std::string
     return world.poll_until([&] { return say(group, text) && !by.heard.empty() && by.heard.back() == text; });
 }
 
-TEST_P(Contract, MulticastGroupsWorkOrAreReportedUnsupported) {
+TEST_P(Contract, MulticastGroupsWorkWhereATransportHasThem) {
     const bool in_one = std::string(world->receiver().traits.name) == "loopback";
     Listener one, two, other;
     std::unique_ptr<MulticastMembership> first, second, stranger;
-    if (!(world->receiver().traits.capabilities & kGroups)) {
-        EXPECT_EQ(world->receiver().join({5, 77}, one, first), MPI_ERR_UNSUPPORTED_OPERATION);
-        return;
-    }
+    MulticastGroups *const at_sender = world->sender().groups(), *const at_receiver = world->receiver().groups();
+    ASSERT_EQ(at_receiver != nullptr, (world->receiver().traits.capabilities & kGroups) != 0);
+    if (!at_receiver) return;
     // Join two groups with the same `place`, so that the transport may map both to one network address.
-    ASSERT_EQ(world->sender().join({5, 77}, one, first), MPI_SUCCESS);
-    ASSERT_EQ(world->receiver().join({5, 77}, two, second), MPI_SUCCESS);
-    ASSERT_EQ(world->receiver().join({5, 78}, other, stranger), MPI_SUCCESS);
-    ASSERT_GE(world->receiver().group_payload(), kLeastPayload);
+    ASSERT_EQ(at_sender->join({5, 77}, one, first), MPI_SUCCESS);
+    ASSERT_EQ(at_receiver->join({5, 77}, two, second), MPI_SUCCESS);
+    ASSERT_EQ(at_receiver->join({5, 78}, other, stranger), MPI_SUCCESS);
+    ASSERT_GE(at_receiver->payload(), kLeastPayload);
     ASSERT_TRUE(say_until_heard(*world, *first, "all", two));
     EXPECT_EQ(std::count(two.heard.begin(), two.heard.end(), "all"), std::ssize(two.heard));
-    const std::string long_one(world->receiver().group_payload(), 'x');
+    const std::string long_one(at_receiver->payload(), 'x');
     ASSERT_TRUE(say_until_heard(*world, *second, long_one, one));
     first.reset();
     ASSERT_TRUE(say(*second, "who is left"));
-    ASSERT_EQ(world->sender().join({5, 78}, one, first), MPI_SUCCESS);
+    ASSERT_EQ(at_sender->join({5, 78}, one, first), MPI_SUCCESS);
     ASSERT_TRUE(say_until_heard(*world, *stranger, "another group", one));
     EXPECT_EQ(std::count(one.heard.begin(), one.heard.end(), "who is left"), 0);
     if (in_one) { EXPECT_TRUE(other.heard.empty()); }

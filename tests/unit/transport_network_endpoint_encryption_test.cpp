@@ -82,7 +82,7 @@ TEST(SealedEndpoint, PlainAndSealedEndpointsAreStrangers) {
 
 TEST(SealedEndpoint, AJobWithoutASecretIsRefused) {
     Process a(0, true);
-    EXPECT_EQ(a.endpoint->add(kJob + 1, 0, 1, &a), nullptr);
+    EXPECT_EQ(a.endpoint->add(kJob + 1, 0, 1, {&a, nullptr}, &a), nullptr);
 }
 
 // Each datagram is delivered with one byte changed, then unchanged, then twice more; also acknowledgements and those that report the

@@ -99,7 +99,7 @@ TEST(Endpoint, FirstPacketNeedsNoPreparationOnTheOtherSide) {
 
 TEST(Endpoint, PacketsWaitForAnAddress) {
     Process a(0), b(1);
-    Session* const session = a.endpoint->add(kJob, 1, 0, &a);
+    Session* const session = a.endpoint->add(kJob, 1, 0, {&a, nullptr}, &a);
     ASSERT_TRUE(a.send(*session, 1, "early"));
     EXPECT_FALSE(a.endpoint->reachable(*session));
     a.poll();
@@ -201,8 +201,8 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
 
     // Send from a third process with a wrong key for rank 1, from one that takes b for rank 2, and send random bytes.
     Process c(2);
-    Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, &c);
-    Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), &c);
+    Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, {&c, nullptr}, &c);
+    Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), {&c, nullptr}, &c);
     const uint32_t address = htonl(INADDR_LOOPBACK);
     c.endpoint->set_addresses(*wrong_key, &address, 1, b.endpoint->port());
     c.endpoint->set_addresses(*wrong_rank, &address, 1, b.endpoint->port());

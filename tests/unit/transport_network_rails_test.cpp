@@ -47,7 +47,8 @@ constexpr uint64_t kJob = 5;
 constexpr uint64_t kPackets = 20'000;
 
 /// Observations of one of the two processes.
-struct Seen {
+struct Seen final : transport::PacketReceiver {
+    void deliver(void*, const transport::Packet& packet) override { out_of_turn += packet.header.message.context != got++; }
     Endpoint* endpoint = nullptr;
     uint64_t got = 0;
     uint64_t out_of_turn = 0;
@@ -67,8 +68,9 @@ void await_rails() {
 /// Opens the endpoint of `rank` and a session with the other process. The two processes exchange their ports over the descriptors.
 Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     const EndpointUpcalls upcalls{
-        [](void*, const packet::Header& header, const std::byte*) { seen.out_of_turn += header.message.context != seen.got++; },
-        [](void*, job::JobId job, uint32_t peer, uint64_t key) { return seen.endpoint->add(job, peer, key, nullptr); },
+        [](void*, job::JobId job, uint32_t peer, uint64_t key) {
+            return seen.endpoint->add(job, peer, key, {&seen, nullptr}, nullptr);
+        },
         [](void*) { ++seen.given_up; },
     };
     await_rails();
@@ -77,7 +79,7 @@ Session& open_endpoint(uint32_t rank, int to_other, int from_other) {
     uint16_t theirs = 0;
     if (write(to_other, &mine, sizeof mine) != sizeof mine || read(from_other, &theirs, sizeof theirs) != sizeof theirs)
         _exit(4);
-    Session* const session = seen.endpoint->add(kJob, 1 - rank, 101 - rank, nullptr);
+    Session* const session = seen.endpoint->add(kJob, 1 - rank, 101 - rank, {&seen, nullptr}, nullptr);
     const char* const hosts[2][2] = {{"10.91.1.1", "10.91.2.1"}, {"10.91.1.2", "10.91.2.2"}};
     const uint32_t addresses[2] = {inet_addr(hosts[1 - rank][0]), inet_addr(hosts[1 - rank][1])};
     seen.endpoint->set_addresses(*session, addresses, 2, theirs);

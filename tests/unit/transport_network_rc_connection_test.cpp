@@ -362,21 +362,6 @@ TEST_F(RcMemoryTest, ManyConcurrentTransfersAllComplete) {
     RcPort::deregister(*loan, false);
 }
 
-TEST_F(RcMemoryTest, AtomicUpdatesOfWords) {
-    alignas(8) uint64_t word = 5, before = 0;
-    RegisteredMemory* const loan = register_memory(&word, 8);
-    using transport::AtomicOperation;
-    ASSERT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::add, 3, 0, &before, done), MPI_SUCCESS);
-    run();
-    EXPECT_EQ(before, 5u);
-    ASSERT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::compare_exchange, 100, 8, &before, done), MPI_SUCCESS);
-    run();
-    EXPECT_EQ(before, 8u);
-    EXPECT_EQ(word, 100u);
-    EXPECT_EQ(a.rc->update(from_a(), region, 0, AtomicOperation::exchange, 1, 0, &before, done), MPI_ERR_UNSUPPORTED_OPERATION);
-    RcPort::deregister(*loan, false);
-}
-
 TEST_F(RcMemoryTest, TransfersOfABrokenConnectionFail) {
     std::vector<char> theirs(1 << 20), mine(1 << 20);
     RegisteredMemory* const loan = register_memory(theirs.data(), theirs.size());

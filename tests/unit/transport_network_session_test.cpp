@@ -378,7 +378,7 @@ TEST(Session, ASuccessorsEpochDistinguishesItFromThePeer) {
         uint64_t sent = 0;
         if (seed % 2 == 0) network.send(1, 1, 8);  // either the successor sends first, or its peer does
         while (network.ends[0]->given_up == 0) ASSERT_TRUE(network.step());
-        network.session(0).revive(101, nullptr);
+        network.session(0).revive(101, network.ends[0]->receiver(), nullptr);
         network.ends[0]->on_packet = [](Session&, const packet::Header&, const std::byte*) {};
         while (got < 200) {
             while (sent < 200 && network.send(0, 5'000'000 + sent, 500)) ++sent;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/copy.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::message {

@@ -6,6 +6,7 @@
 #include "datatype/datatype.h"
 #include "message/completion.h"
 #include "message/protocol/stream.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::message::rdma_read {
@@ -52,9 +53,12 @@ void settle(transport::Completion& completion) {
 }  // namespace
 
 bool is_possible(const Matched& message) {
-    return message.offer.registered && !message.peer().supports(transport::kSharesMemory) &&
-           datatype::is_block(*message.request.type, message.request.count) &&
-           message.peer().base->reaches(message.offer.region());
+    if (!message.offer.registered || message.peer().supports(transport::kSharesMemory) ||
+        !datatype::is_block(*message.request.type, message.request.count))
+        return false;
+    const transport::Path& path = *message.peer().base;
+    const transport::RemoteMemory* const memory = path.by.remote_memory();
+    return memory && memory->can_access(path, message.offer.region());
 }
 
 bool pays(const Matched&) { return true; }
@@ -69,7 +73,8 @@ bool start(const Matched& message) {
     readings->push_back(reading);
     transport::Path& path = *message.peer().base;
     void* const into = datatype::block_address(*message.request.type, message.request.buffer);
-    if (path.by.get(path, message.offer.region(), 0, into, message.bytes, *reading) == MPI_SUCCESS) return true;
+    if (path.by.remote_memory()->get(path, message.offer.region(), 0, into, message.bytes, *reading) == MPI_SUCCESS)
+        return true;
     clear_failure();
     Readings::remove(reading);
     delete reading;
@@ -86,15 +91,18 @@ void register_for_read(SendRequest& request, Rts& offer) {
     offer.pid = 0;
     offer.abandoned_sends = 0;
     if (request.bytes < kLeast || !datatype::is_block(*request.type, request.count)) return;
+    transport::Path& path = *request.peer->base;
+    transport::RemoteMemory* const memory = path.by.remote_memory();
+    if (!memory) return;
     transport::RemoteKey region;
     const void* const data = datatype::block_address(*request.type, request.buffer);
-    request.loan = request.peer->base->register_memory(data, request.bytes, false, region);
+    request.loan = memory->register_memory(path, data, request.bytes, false, region);
     if (request.loan) offer.set_region(region);
 }
 
 void deregister(SendRequest& request, bool at_once) {
     if (!request.loan) return;
-    request.peer->base->by.deregister(request.loan, at_once);
+    request.peer->base->by.remote_memory()->deregister(request.loan, at_once);
     request.loan = nullptr;
 }
 

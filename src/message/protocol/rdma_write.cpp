@@ -7,6 +7,7 @@
 #include "datatype/datatype.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/rdma_read.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::message::rdma_write {
@@ -40,7 +41,8 @@ bool start(const Matched& message, transport::WriteNotice told) {
     awaited->request = &request;
     CtsRdmaWrite asks{incoming::list(message), {}, static_cast<uint64_t>(told)};
     void* const into = datatype::block_address(*request.type, request.buffer);
-    const bool may = request.peer->base->post_rdma_target(into, message.bytes, request.serial, *awaited, asks.target);
+    transport::Path& path = *request.peer->base;
+    const bool may = path.by.notified_writes()->post(path, into, message.bytes, request.serial, *awaited, asks.target);
     if (may) request.awaited = awaited.release();
     link::send_control(*request.peer, packet::PacketKind::clear_to_stream, &asks, may ? sizeof asks : sizeof asks.clear);
     return true;
@@ -54,7 +56,11 @@ void settle(transport::Completion& completion) {
 
 }  // namespace
 
-bool is_possible(const Matched& message) { return rdma_read::is_possible(message) && message.peer().base->lends(); }
+bool is_possible(const Matched& message) {
+    if (!rdma_read::is_possible(message)) return false;
+    const transport::Path& path = *message.peer().base;
+    return path.by.notified_writes() && path.by.remote_memory()->can_register(path);
+}
 
 bool pays(const Matched&) { return false; }
 
@@ -63,7 +69,7 @@ bool start_noted(const Matched& message) { return start(message, transport::Writ
 
 void call_off(ReceiveRequest& request, bool at_once) {
     if (!request.awaited) return;
-    request.peer->base->by.cancel_rdma_target(*request.awaited, at_once);
+    request.peer->base->by.notified_writes()->cancel(*request.awaited, at_once);
     delete request.awaited;
     request.awaited = nullptr;
 }
@@ -78,7 +84,8 @@ bool begin(SendRequest& request, const CtsRdmaWrite& asks) {
                           ? transport::WriteNotice::write_with_imm
                           : transport::WriteNotice::separate_send;
     const void* const from = datatype::block_address(*request.type, request.buffer);
-    if (path.by.write(path, asks.target, from, asks.clear.bytes, asks.clear.receive_serial, told, *writing)) {
+    transport::NotifiedWrites* const writes = path.by.notified_writes();
+    if (!writes || writes->write(path, asks.target, from, asks.clear.bytes, asks.clear.receive_serial, told, *writing)) {
         clear_failure();
         return false;
     }

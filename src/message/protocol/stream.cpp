@@ -67,7 +67,7 @@ bool begin(SendRequest& request) {
     source.stranded = stranded;
     source.user = &request;
     request.stream = new transport::OutStream(source);
-    return !request.peer->base->carry(*request.stream);
+    return !request.peer->base->by.streams()->carry(*request.peer->base, *request.stream);
 }
 
 StreamProgress advance(SendRequest& request) {
@@ -75,7 +75,7 @@ StreamProgress advance(SendRequest& request) {
     link::Peer& peer = *request.peer;
     for (int i = 0; stream.has_work(); ++i) {
         // A connection that has opened meanwhile sends the rest of the stream.
-        if (peer.base->carry(stream)) return StreamProgress::done;
+        if (peer.base->by.streams()->carry(*peer.base, stream)) return StreamProgress::done;
         if (i == pieces::kAtOnce) return StreamProgress::over;
         const auto most = static_cast<uint32_t>(std::min<uint64_t>(stream.waiting_bytes(), peer.base->fragment_limit()));
         link::PacketSlot slot;
@@ -91,7 +91,7 @@ StreamProgress advance(SendRequest& request) {
 
 void end(SendRequest& request, bool confirmed) {
     if (!request.stream) return;
-    request.peer->base->end(*request.stream, confirmed);
+    request.peer->base->by.streams()->end(*request.stream, confirmed);
     delete request.stream;
     request.stream = nullptr;
 }

@@ -72,23 +72,20 @@ void Loopback::deliver(LoopbackPacket& entry) {
     if (entry.target) --path->queued_;
 }
 
-// Functions for registered memory. A region consists of a number that is never used again, and the length, so an invalid region is
-// recognized.
+// Functions for registered memory. A key consists of a number that is never used again, and the length, so an invalid key is recognized.
 
-int Loopback::expose(void* memory, uint64_t bytes, RemoteKey& out) {
-    out = {{next_region_++, bytes}};
-    exposed_.emplace(out.word[0], Exposed{static_cast<std::byte*>(memory), bytes});
-    return MPI_SUCCESS;
+void* Loopback::register_memory(transport::Path&, const void* memory, uint64_t bytes, bool, RemoteKey& key) {
+    key = {{next_number_++, bytes}};
+    registered_.emplace(key.word[0], RegisteredRange{static_cast<std::byte*>(const_cast<void*>(memory)), bytes});
+    return reinterpret_cast<void*>(key.word[0]);
 }
 
-int Loopback::withdraw(const RemoteKey& region) {
-    return exposed_.erase(region.word[0]) ? MPI_SUCCESS : fail(MPI_ERR_ARG, "this memory is not registered");
-}
+void Loopback::deregister(void* registration, bool) { registered_.erase(reinterpret_cast<uint64_t>(registration)); }
 
 std::byte* Loopback::memory_at(const RemoteKey& region, uint64_t offset, uint64_t bytes, Completion& done) {
     done.done = false;
-    const auto found = exposed_.find(region.word[0]);
-    const bool fits = found != exposed_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
+    const auto found = registered_.find(region.word[0]);
+    const bool fits = found != registered_.end() && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
     done.error = fits ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     return fits ? found->second.memory + offset : nullptr;
 }
@@ -126,26 +123,6 @@ int Loopback::put(transport::Path&, const RemoteKey& region, uint64_t offset, co
 
 int Loopback::get(transport::Path&, const RemoteKey& region, uint64_t offset, void* into, uint64_t bytes, Completion& done) {
     if (const std::byte* const from = memory_at(region, offset, bytes, done)) std::memmove(into, from, bytes);
-    return complete(done);
-}
-
-int Loopback::update(transport::Path&, const RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-                     uint64_t operand, uint64_t compare, uint64_t* before, Completion& done) {
-    if (offset % sizeof(uint64_t) != 0)
-        return fail(MPI_ERR_ARG, "update at offset %llu, which is not a multiple of 8",
-                    static_cast<unsigned long long>(offset));
-    if (std::byte* const place = memory_at(region, offset, sizeof(uint64_t), done)) {
-        // Atomic, since the owner's threads may access the word at the same time.
-        auto* const word = reinterpret_cast<uint64_t*>(place);
-        if (how == transport::AtomicOperation::add) {
-            *before = __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);
-        } else if (how == transport::AtomicOperation::exchange) {
-            *before = __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);
-        } else {
-            *before = compare;
-            __atomic_compare_exchange_n(word, before, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        }
-    }
     return complete(done);
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "transport/loopback/queue.h"
+#include "transport/multicast_groups.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 
 namespace starling::loopback {
@@ -56,7 +58,7 @@ class LoopbackMember final : public transport::MulticastMembership {
     transport::DatagramHandler& audience_;
 };
 
-class Loopback final : public transport::Transport {
+class Loopback final : public transport::Transport, public transport::RemoteMemory, public transport::MulticastGroups {
   public:
     Loopback(const transport::ProcessAddress& self, transport::Sink& sink) : Transport(kTraits), self_(self), sink_(sink) {}
 
@@ -66,17 +68,21 @@ class Loopback final : public transport::Transport {
     bool poll(PollUrgency look) override;
     uint64_t next_deadline() const override { return queue_.empty() && datagrams_.empty() && !completed_ ? UINT64_MAX : 0; }
 
-    int expose(void* memory, uint64_t bytes, transport::RemoteKey& out) override;
-    int withdraw(const transport::RemoteKey& region) override;
+    transport::RemoteMemory* remote_memory() override { return this; }
+    transport::MulticastGroups* groups() override { return this; }
+
+    void* register_memory(transport::Path& to, const void* memory, uint64_t bytes, bool stays,
+                          transport::RemoteKey& key) override;
+    void deregister(void* registration, bool at_once) override;
+    bool can_register(const transport::Path&) const override { return true; }
+    bool can_access(const transport::Path&, const transport::RemoteKey&) const override { return true; }
     int put(transport::Path& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
             transport::Completion& done) override;
-    int update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) override;
     int join(const transport::GroupName& name, transport::DatagramHandler& audience,
              std::unique_ptr<transport::MulticastMembership>& out) override;
-    uint32_t group_payload() const override { return 1024; }
+    uint32_t payload() const override { return 1024; }
 
   private:
     friend class LoopbackPath;
@@ -86,7 +92,7 @@ class Loopback final : public transport::Transport {
         uint64_t key;
         std::vector<std::byte> bytes;
     };
-    struct Exposed {
+    struct RegisteredRange {
         std::byte* memory;
         uint64_t bytes;
     };
@@ -99,8 +105,8 @@ class Loopback final : public transport::Transport {
     const transport::ProcessAddress self_;
     transport::Sink& sink_;
     LoopbackQueue queue_;
-    std::unordered_map<uint64_t, Exposed> exposed_;
-    uint64_t next_region_ = 1;
+    std::unordered_map<uint64_t, RegisteredRange> registered_;  ///< the registrations, by their numbers
+    uint64_t next_number_ = 1;
     std::vector<LoopbackMember*> members_;
     std::vector<LoopbackDatagram> datagrams_;
     transport::Completion* completed_ = nullptr;  ///< completed operations that poll() has not reported yet, newest first

@@ -114,16 +114,17 @@ void NetworkPath::close() {
     std::erase(network().unplaced_, this);
 }
 
-uint64_t NetworkPath::silent_since() const {
-    if (!session_) return 0;
-    return port_ == 0 ? 1 : network().endpoint_->stalled_since(*session_);
+uint64_t Network::silent_since(const transport::Path& path) const {
+    const auto& to = static_cast<const NetworkPath&>(path);
+    if (!to.session_) return 0;
+    return to.port_ == 0 ? 1 : endpoint_->stalled_since(*to.session_);
 }
 
-void NetworkPath::confirm_alive(bool looks) {
-    if (!session_) return;
-    network().place(*this);
-    Endpoint& endpoint = *network().endpoint_;
-    if (endpoint.stalled_since(*session_) != 0) endpoint.confirm_alive(*session_, looks);
+void Network::confirm_alive(transport::Path& path, bool looks) {
+    auto& to = static_cast<NetworkPath&>(path);
+    if (!to.session_) return;
+    place(to);
+    if (endpoint_->stalled_since(*to.session_) != 0) endpoint_->confirm_alive(*to.session_, looks);
 }
 
 // Functions of the network.
@@ -165,10 +166,6 @@ void Network::find_devices(uint64_t now) {
 EndpointUpcalls Network::upcalls() {
     EndpointUpcalls all;
     all.context = this;
-    all.deliver = [](void* user, const packet::Header& header, const std::byte* payload) {
-        const auto& path = *static_cast<NetworkPath*>(user);
-        path.network().sink_.deliver(path.user, {header, payload});
-    };
     all.unknown = [](void* context, job::JobId job, uint32_t rank, uint64_t key) {
         return static_cast<Network*>(context)->create_session(job, rank, key);
     };
@@ -196,7 +193,7 @@ int Network::attach(const transport::ProcessAddress& to, void* user, transport::
     make_room(unplaced_);
     if (!is_known(to)) sink_.locate(user);
     auto path = std::make_unique<NetworkPath>(*this, to, user);
-    path->session_ = endpoint_->add(to.job(), to.rank, 0, path.get());
+    path->session_ = endpoint_->add(to.job(), to.rank, 0, {&sink_, user}, path.get());
     if (!path->session_ && self_.segment->header().network_secret && !to.segment->header().network_secret)
         return fail(MPI_ERR_OTHER,
                     "rank %u on host %s belongs to a job without STARLING_ENCRYPTION=on, but this job has it; "
@@ -283,7 +280,7 @@ int Network::join(const transport::GroupName& name, transport::DatagramHandler& 
 
 // Returns a fixed limit: most networks have Ethernet's MTU. So members with different MTUs need no agreement, and no datagram exceeds what
 // a link carries.
-uint32_t Network::group_payload() const { return GroupSockets::kPayload; }
+uint32_t Network::payload() const { return GroupSockets::kPayload; }
 
 bool Network::poll(PollUrgency look) {
     held_back_ = 0;

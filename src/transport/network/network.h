@@ -8,12 +8,18 @@
 #include <memory>
 #include <vector>
 
+#include "transport/batch.h"
+#include "transport/connector.h"
+#include "transport/liveness.h"
+#include "transport/multicast_groups.h"
 #include "transport/network/datagram/endpoint.h"
 #include "transport/network/multicast/udp_groups.h"
 #include "transport/network/rdma/rc_connection.h"
 #include "transport/network/tcp/tcp.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 #include "transport/verbs/ports.h"
+#include "transport/wait_source.h"
 
 namespace starling::network {
 
@@ -51,18 +57,8 @@ class NetworkPath final : public transport::Path {
     void commit(transport::PacketSlot& slot, uint32_t bytes) override;
     bool idle() const override;
     void close() override;
-    uint64_t silent_since() const override;
-    void confirm_alive(bool looks) override;
-    bool carry(OutStream& stream) override;
-    void end(OutStream& stream, bool confirmed) override;
     uint32_t fragment_limit() const override;
     void handle(const transport::Packet& packet) override;
-    void set_expected_traffic(uint32_t messages) override;
-    void* register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) override;
-    bool post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
-                          transport::RemoteKey& region) override;
-    bool lends() const override { return rc() && rc()->serves(); }
-    bool reaches(const transport::RemoteKey& region) const override;
 
   private:
     friend class Network;
@@ -84,7 +80,16 @@ class NetworkPath final : public transport::Path {
     uint64_t better_pause_ = 0;  ///< pause (ns) between replacements of TCP by RC
 };
 
-class Network final : public transport::Transport, public transport::Connector, private verbs::QueueListener {
+class Network final : public transport::Transport,
+                      public transport::Connector,
+                      public transport::StreamCarrier,
+                      public transport::RemoteMemory,
+                      public transport::NotifiedWrites,
+                      public transport::MulticastGroups,
+                      public transport::PeerLiveness,
+                      public transport::WaitSource,
+                      public transport::Batching,
+                      private verbs::QueueListener {
   public:
     /// Opens a UDP socket and publishes its port in this process's word of the address table. Takes constant time and sends nothing. The
     /// Network lives until the process ends.
@@ -96,19 +101,43 @@ class Network final : public transport::Transport, public transport::Connector, 
     void forget(job::JobId job) override { endpoint_->forget(job); }
     void announce(bool finalized) override;
     bool poll(PollUrgency look) override;
+    uint64_t next_deadline() const override;
+    transport::Connector* connector() override { return this; }
+    transport::StreamCarrier* streams() override { return this; }
+    transport::RemoteMemory* remote_memory() override { return this; }
+    transport::NotifiedWrites* notified_writes() override { return this; }
+    transport::MulticastGroups* groups() override { return this; }
+    transport::PeerLiveness* liveness() override { return this; }
+    transport::WaitSource* wait_source() override { return this; }
+    transport::Batching* batching() override { return this; }
+
+    uint64_t silent_since(const transport::Path& path) const override;
+    void confirm_alive(transport::Path& path, bool looks) override;
+
+    bool carry(transport::Path& path, OutStream& stream) override;
+    void end(OutStream& stream, bool confirmed) override;
+
     int wait_fd() const override { return endpoint_->wait_fd(); }
     void woken() override { woken_ = true; }
     bool arm() override;
     void disarm() override { --asleep_; }
-    uint64_t next_deadline() const override;
+
     void begin_batch() override { endpoint_->begin_batch(); }
     void end_batch() override { endpoint_->end_batch(); }
     void flush() override { endpoint_->flush_acks(); }
     void request_acks() override { endpoint_->request_acks(); }
-    transport::Connector* connector() override { return this; }
-    void deregister(void* loan, bool at_once) override { rc_->deregister(*static_cast<RegisteredMemory*>(loan), at_once); }
-    void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once) override {
-        if (arrival.place) rc_->cancel_rdma_target(arrival, at_once);
+
+    void* register_memory(transport::Path& to, const void* memory, uint64_t bytes, bool stays,
+                          transport::RemoteKey& key) override;
+    void deregister(void* registration, bool at_once) override {
+        rc_->deregister(*static_cast<RegisteredMemory*>(registration), at_once);
+    }
+    bool can_register(const transport::Path& to) const override;
+    bool can_access(const transport::Path& of, const transport::RemoteKey& key) const override;
+    bool post(transport::Path& from, void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& target,
+              transport::RemoteKey& key) override;
+    void cancel(transport::RdmaTarget& target, bool at_once) override {
+        if (target.place) rc_->cancel_rdma_target(target, at_once);
     }
     int write(transport::Path& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
               transport::WriteNotice told, transport::Completion& done) override;
@@ -116,11 +145,10 @@ class Network final : public transport::Transport, public transport::Connector, 
             transport::Completion& done) override;
     int get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
             transport::Completion& done) override;
-    int update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) override;
+
     int join(const transport::GroupName& name, transport::DatagramHandler& audience,
              std::unique_ptr<transport::MulticastMembership>& out) override;
-    uint32_t group_payload() const override;
+    uint32_t payload() const override;
 
     bool earned(uint32_t packets, uint64_t bytes) const override;
     bool speeds_up(uint64_t messages, uint64_t bytes) const override;
@@ -132,6 +160,7 @@ class Network final : public transport::Transport, public transport::Connector, 
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;
     void failed_there(transport::Path& path) override;
+    void set_expected_traffic(transport::Path& path, uint32_t messages) override;
     void each_user(void (*visit)(void* user, void* argument), void* argument) override;
 
   private:

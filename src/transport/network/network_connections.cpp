@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "base/live.h"
 #include "mpi.h"
+#include "transport/batch.h"
 #include "transport/network/network.h"
+#include "transport/remote_memory.h"
 
 namespace starling::network {
 
@@ -29,6 +31,11 @@ NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(pa
 constexpr uint64_t kBetterInterval = 10'000'000;
 /// Bounds (ns) of the pause without RC after a failure.
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
+
+/// Fails an operation on memory that can_access() excludes.
+int no_access(const char* what) {
+    return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no open connection can %s the peer's registered memory", what);
+}
 }  // namespace
 
 void NetworkPath::report(const char* what) const {
@@ -46,18 +53,19 @@ void NetworkPath::detach_wire() {
     wire_->attached = false;
 }
 
-bool NetworkPath::carry(OutStream& stream) {
+bool Network::carry(transport::Path& path, OutStream& stream) {
+    const NetworkPath& by = remote(path);
     const auto goes_on = [&stream] {
         const auto* const connection = static_cast<const Connection*>(stream.connection);
         return connection && connection->serves();
     };
     if (goes_on()) return true;
-    if (stream.connection || !uses_wire() || wire_->connection->finished()) return false;
-    wire_->connection->by.add_stream(*wire_->connection, stream);
+    if (stream.connection || !by.uses_wire() || by.wire_->connection->finished()) return false;
+    by.wire_->connection->by.add_stream(*by.wire_->connection, stream);
     return goes_on();
 }
 
-void NetworkPath::end(OutStream& stream, bool confirmed) {
+void Network::end(OutStream& stream, bool confirmed) {
     if (stream.connection) static_cast<Connection*>(stream.connection)->by.remove_stream(stream, confirmed);
 }
 
@@ -76,45 +84,48 @@ void NetworkPath::handle(const transport::Packet& packet) {
     }
 }
 
-void NetworkPath::set_expected_traffic(uint32_t messages) {
-    foreseen_ = messages;
-    if (rc()) network().rc_->set_expected_traffic(*rc(), messages);
+void Network::set_expected_traffic(transport::Path& path, uint32_t messages) {
+    NetworkPath& to = remote(path);
+    to.foreseen_ = messages;
+    if (to.rc()) rc_->set_expected_traffic(*to.rc(), messages);
 }
 
 // Functions for memory that the device of an RC connection accesses.
 
-void* NetworkPath::register_memory(const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& region) {
-    return rc() && rc()->serves() ? Rc::register_memory(*rc(), memory, bytes, stays, region) : nullptr;
+bool Network::can_register(const transport::Path& to) const {
+    const RcConnection* const rc = static_cast<const NetworkPath&>(to).rc();
+    return rc && rc->serves();
 }
 
-bool NetworkPath::post_rdma_target(void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& arrival,
-                                   transport::RemoteKey& region) {
-    return rc() && rc()->serves() && Rc::post_rdma_target(*rc(), memory, bytes, word, arrival, region);
+bool Network::can_access(const transport::Path& of, const transport::RemoteKey& key) const {
+    const RcConnection* const rc = static_cast<const NetworkPath&>(of).rc();
+    return rc && rc->reaches(key);
 }
 
-bool NetworkPath::reaches(const transport::RemoteKey& region) const { return rc() && rc()->reaches(region); }
+void* Network::register_memory(transport::Path& to, const void* memory, uint64_t bytes, bool stays, transport::RemoteKey& key) {
+    return can_register(to) ? Rc::register_memory(*remote(to).rc(), memory, bytes, stays, key) : nullptr;
+}
+
+bool Network::post(transport::Path& from, void* memory, uint64_t bytes, uint32_t word, transport::RdmaTarget& target,
+                   transport::RemoteKey& key) {
+    return can_register(from) && Rc::post_rdma_target(*remote(from).rc(), memory, bytes, word, target, key);
+}
 
 int Network::put(transport::Path& to, const transport::RemoteKey& region, uint64_t offset, const void* from, uint64_t bytes,
                  transport::Completion& done) {
-    if (!to.reaches(region)) return unsupported("put");
+    if (!can_access(to, region)) return no_access("write");
     return rc_->write(*remote(to).rc(), region, offset, from, bytes, done);
 }
 
 int Network::get(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, void* into, uint64_t bytes,
                  transport::Completion& done) {
-    if (!of.reaches(region)) return unsupported("get");
+    if (!can_access(of, region)) return no_access("read");
     return rc_->read(*remote(of).rc(), region, offset, into, bytes, done);
-}
-
-int Network::update(transport::Path& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-                    uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
-    if (!of.reaches(region)) return unsupported("update");
-    return rc_->update(*remote(of).rc(), region, offset, how, operand, compare, before, done);
 }
 
 int Network::write(transport::Path& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
                    transport::WriteNotice told, transport::Completion& done) {
-    if (!to.reaches(region)) return unsupported("write");
+    if (!can_access(to, region)) return no_access("write");
     return rc_->write_expected(*remote(to).rc(), region, from, bytes, word, told, done);
 }
 

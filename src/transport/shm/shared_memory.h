@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "transport/connector.h"
 #include "transport/shm/outbox_readers.h"
 #include "transport/shm/path.h"
 #include "transport/shm/region.h"

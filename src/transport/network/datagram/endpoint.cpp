@@ -272,19 +272,19 @@ uint16_t Endpoint::port() const { return state_->udp.port(); }
 const EndpointIdentity& Endpoint::identity() const { return state_->identity; }
 int Endpoint::wait_fd() const { return state_->epoll; }
 
-Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) {
+Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, SessionReceiver receiver, void* user) {
     const PeerName name{job, rank};
     const auto found = state_->members.find(name);
     if (found == state_->members.end()) {
         DatagramLock* const lock = state_->sealing ? state_->lock_with(name) : nullptr;
         if (state_->sealing && !lock) return nullptr;
-        auto made = std::make_unique<EndpointPeer>(*state_, name, key, user);
+        auto made = std::make_unique<EndpointPeer>(*state_, name, key, receiver, user);
         made->lock = lock;
         return state_->members.emplace(name, std::move(made)).first->second.get();
     }
     EndpointPeer& member = *found->second;
     if (member.dead()) {
-        member.revive(key, user);
+        member.revive(key, receiver, user);
         // The port list of the peer's previous incarnation is invalid.
         member.known_version = 0;
         if (member.ports) {
@@ -292,6 +292,7 @@ Session* Endpoint::add(job::JobId job, uint32_t rank, uint64_t key, void* user) 
             state_->find_paths(member);
         }
     } else {
+        member.receiver = receiver;
         member.user = user;
         if (key != 0) member.set_key(key);
     }

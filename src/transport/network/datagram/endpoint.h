@@ -28,9 +28,6 @@ struct EndpointIdentity {
 /// The endpoint's upcalls, made under the library's lock from inside poll() and receive_frame(). All are set unless noted. They may
 /// reserve, commit and close on any session, but must not poll.
 struct EndpointUpcalls {
-    /// Delivers a packet, exactly once and in the order in which the peer committed it. `user` is the session's. The packet is valid during
-    /// the call; `payload` is aligned to 8 bytes, and header.stamp has no meaning.
-    void (*deliver)(void* user, const packet::Header& header, const std::byte* payload);
     /// Handles a datagram that carries our key and is from a process without a session. Returns the session to use, made with
     /// Endpoint::add, or nullptr: then the datagram is dropped and the sender will repeat it. `key` is the key that datagrams to the sender
     /// must carry, 0 if the datagram does not include it.
@@ -102,9 +99,10 @@ class Endpoint {
     int wait_fd() const;
 
     /// Returns the session with a peer, created if there is none; an existing one gets the new `user`. `key` is the key that datagrams to
-    /// the peer must carry (0: not known yet), `user` goes to the upcalls. The address may be unknown: packets then wait in the session's
+    /// the peer must carry (0: not known yet), `user` goes to the upcalls. `receiver` gets each packet exactly once, in the order in which
+    /// the peer committed it. The address may be unknown: packets then wait in the session's
     /// buffer. Returns null if datagrams must be sealed and the peer's job has no secret.
-    Session* add(job::JobId job, uint32_t rank, uint64_t key, void* user);
+    Session* add(job::JobId job, uint32_t rank, uint64_t key, SessionReceiver receiver, void* user);
     /// Returns the session with a peer, nullptr if there is none.
     Session* find(job::JobId job, uint32_t rank) const;
     /// Sets the peer's addresses, at most kMaxAddresses IPv4 addresses of its host (network byte order), and port (host byte order). Call

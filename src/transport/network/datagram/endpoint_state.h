@@ -75,12 +75,8 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     // Implementation of SessionEnvironment.
     void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) override;
     void flush() override { udp.flush(); }
-    void deliver(Session& session, const packet::Header& header, const std::byte* payload) override {
-        // Port lists are handled even while this process has no port, since one may appear later.
-        if (header.kind == packet::PacketKind::ports) [[unlikely]]
-            return handle_ports(static_cast<EndpointPeer&>(session), payload, header.bytes);
-        upcalls.deliver(session.user, header, payload);
-    }
+    /// Stores the port list even while this process has no port, since one may appear later.
+    void handle_ports(Session& session, const std::byte* payload, uint32_t bytes) override;
     void unreachable(Session& session) override { upcalls.unreachable(session.user); }
     uint64_t new_epoch() override;
 
@@ -132,7 +128,6 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     void wake_waiting(uint64_t now);
     /// Sends our port list to the peer, unless the peer has it. Sends nothing if no data waits for the peer and it has no ports itself.
     void send_ports(EndpointPeer& member, uint64_t now);
-    void handle_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes);
     /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
     int verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const;
     void publish_verbs();

@@ -138,7 +138,8 @@ void Endpoint::EndpointState::send_ports(EndpointPeer& member, uint64_t time) {
     member.known_version = verbs->version;
 }
 
-void Endpoint::EndpointState::handle_ports(EndpointPeer& member, const std::byte* payload, uint32_t bytes) {
+void Endpoint::EndpointState::handle_ports(Session& session, const std::byte* payload, uint32_t bytes) {
+    auto& member = static_cast<EndpointPeer&>(session);
     PortAddresses told;
     if (!PortAddresses::decode(payload, bytes, told)) {
         ++totals.rejected;

@@ -15,6 +15,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "mpi.h"
+#include "transport/multicast_groups.h"
 
 namespace starling::network {
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/multicast_groups.h"
 #include "transport/network/crypto/group_encryption.h"
 #include "transport/network/datagram/rails.h"
 #include "transport/transport.h"

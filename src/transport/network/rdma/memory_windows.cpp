@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/state.h"
+#include "transport/remote_memory.h"
 
 namespace starling::network {
 

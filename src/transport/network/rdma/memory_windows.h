@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/list.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/registrations.h"

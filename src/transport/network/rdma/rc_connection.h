@@ -21,6 +21,7 @@
 #include "transport/network/rdma/memory_windows.h"
 #include "transport/network/rdma/rdma_ring.h"
 #include "transport/network/session/connection.h"
+#include "transport/remote_memory.h"
 #include "transport/transport.h"
 #include "transport/verbs/device.h"
 
@@ -85,9 +86,9 @@ struct RcArrival {
     ListHook hook;
 };
 
-/// An RDMA read, write or atomic on the peer's memory, issued in parts.
+/// An RDMA read or write of the peer's memory, issued in parts.
 struct RcOperation {
-    enum class RcOperationKind : uint8_t { read, write, add, compare_swap };
+    enum class RcOperationKind : uint8_t { read, write };
     RcOperationKind kind = RcOperationKind::read;
     RcConnection* connection = nullptr;           ///< connection that carries it out; null: this entry is free
     transport::Completion* completion = nullptr;  ///< completion to report; null: none
@@ -96,7 +97,6 @@ struct RcOperation {
     uint32_t remote = 0;   ///< rkey of the peer's memory
     uint64_t address = 0;  ///< address of the peer's memory
     uint64_t bytes = 0, issued = 0;
-    uint64_t operand = 0, compare = 0;
     uint32_t under_way = 0;      ///< number of parts in flight
     bool tells = false;          ///< whether it is a write to an RDMA target: the peer is notified with `word`
     bool frame_pending = false;  ///< whether the separate frame that notifies the peer is still to be sent
@@ -217,19 +217,16 @@ class Rc final : public Connections {
     /// Writes to an RDMA target of the peer, which is notified with `word`.
     int write_expected(RcConnection& to, const transport::RemoteKey& region, const void* from, uint64_t bytes, uint32_t word,
                        transport::WriteNotice told, transport::Completion& done);
-    /// Implement Path::post_rdma_target on an open connection, and Transport::cancel_rdma_target.
+    /// Implement NotifiedWrites::post on an open connection, and NotifiedWrites::cancel.
     static bool post_rdma_target(RcConnection& from, void* memory, uint64_t bytes, uint32_t word,
                                  transport::RdmaTarget& arrival, transport::RemoteKey& region);
     void cancel_rdma_target(transport::RdmaTarget& arrival, bool at_once);
-    /// Updates a word of the peer's memory. On most devices the update is not atomic with accesses by the processor.
-    int update(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done);
     /// Continues work that was left by earlier calls. Returns whether anything happened. Must not be called from inside happened().
     bool poll();
     /// Receives frames from the rings; cheap. Returns whether there were any.
     bool poll_rings();
     uint32_t rings() const { return rings_; }
-    /// Implements transport::Path::set_expected_traffic. A connection in the plan gets a ring before its traffic earns one, and has
+    /// Implements Connector::set_expected_traffic. A connection in the plan gets a ring before its traffic earns one, and has
     /// precedence over connections with less or no expected traffic.
     void set_expected_traffic(RcConnection& connection, uint32_t messages);
     /// Returns whether poll() has something to do.

@@ -1,4 +1,4 @@
-// RDMA reads, writes and atomics on a peer's memory over open RC connections. Short transfers use a registered slot of the port, or are
+// RDMA reads and writes of a peer's memory over open RC connections. Short transfers use a registered slot of the port, or are
 // sent inline. Long ones register the user's memory.
 #include <algorithm>
 #include <cstring>
@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "mpi.h"
 #include "transport/network/rdma/rc_connection.h"
+#include "transport/remote_memory.h"
 
 namespace starling::network {
 
@@ -136,21 +137,6 @@ int Rc::write_expected(RcConnection& to, const transport::RemoteKey& region, con
     return set_out(one, const_cast<void*>(from));
 }
 
-int Rc::update(RcConnection& of, const transport::RemoteKey& region, uint64_t offset, transport::AtomicOperation how,
-               uint64_t operand, uint64_t compare, uint64_t* before, transport::Completion& done) {
-    if (how == transport::AtomicOperation::exchange)
-        return fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                    "verbs devices have no atomic exchange, only fetch-and-add and compare-and-swap");
-    const bool adds = how == transport::AtomicOperation::add;
-    RcOperation* const one = begin(of, adds ? RcOperation::RcOperationKind::add : RcOperation::RcOperationKind::compare_swap,
-                                   region, offset, sizeof(uint64_t), done);
-    if (one) {
-        one->operand = operand;
-        one->compare = compare;
-    }
-    return set_out(one, before);
-}
-
 /// Issues one part of an operation, or the notifying frame after the last part. The device gets the last part and the frame with one
 /// doorbell. Returns false if issuing is not possible now or never will be.
 bool Rc::issue(RcOperation& operation) {
@@ -179,12 +165,6 @@ bool Rc::issue(RcOperation& operation) {
         case RcOperation::RcOperationKind::write:
             status = last && operation.tells && !operation.frame_pending ? queue.write_with_note(what, operation.word)
                                                                          : queue.write(what);
-            break;
-        case RcOperation::RcOperationKind::add:
-            status = queue.fetch_add(what, operation.operand);
-            break;
-        case RcOperation::RcOperationKind::compare_swap:
-            status = queue.compare_swap(what, operation.compare, operation.operand);
             break;
     }
     if (status != verbs::WorkStatus::done) return false;

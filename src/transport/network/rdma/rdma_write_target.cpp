@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "transport/network/rdma/rc_connection.h"
+#include "transport/remote_memory.h"
 
 namespace starling::network {
 

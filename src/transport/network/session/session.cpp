@@ -10,8 +10,9 @@ constexpr uint64_t kFirstLimit = 128 * 1024;
 constexpr uint64_t kNow = 1;  ///< any time in the past, ns
 }  // namespace
 
-Session::Session(SessionEnvironment& outside, PeerName its_name, uint64_t key, void* its_user)
+Session::Session(SessionEnvironment& outside, PeerName its_name, uint64_t key, SessionReceiver its_receiver, void* its_user)
     : peer(its_name),
+      receiver(its_receiver),
       user(its_user),
       outside_(outside),
       key_(key),
@@ -126,7 +127,10 @@ bool Session::fetch_room_made() {
 }
 
 bool Session::deliver(const packet::Header& header, const std::byte* payload) {
-    outside_.deliver(*this, header, payload);
+    if (header.kind == packet::PacketKind::ports) [[unlikely]]
+        outside_.handle_ports(*this, payload, header.bytes);
+    else
+        receiver.sink->deliver(receiver.user, {header, payload});
     ++outside_.counters.packets_received;
     return !dead_;
 }
@@ -196,12 +200,13 @@ void Session::close() {
     carrier_count_ = device_count_ = 0;
 }
 
-void Session::revive(uint64_t key, void* new_user) {
+void Session::revive(uint64_t key, SessionReceiver new_receiver, void* new_user) {
     dead_ = false;
     failure_ = SessionFailure::none;
     past_epoch_ = std::max(past_epoch_, peer_epoch_);
     peer_epoch_ = 0;
     key_ = key;
+    receiver = new_receiver;
     user = new_user;
     last_received_at_ = vouched_at_ = peer_polled_at_ = 0;
 }

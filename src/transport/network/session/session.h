@@ -19,6 +19,7 @@
 #include "transport/network/session/send_buffer.h"
 #include "transport/network/wire/datagram.h"
 #include "transport/packet.h"
+#include "transport/sink.h"
 
 namespace starling::network {
 
@@ -60,7 +61,8 @@ class SessionEnvironment {
     /// take the datagram, send() or flush() calls Session::refused(number, …).
     virtual void send(Session& session, const Route& route, uint32_t number, const iovec* parts, int count) = 0;
     virtual void flush() = 0;
-    virtual void deliver(Session& session, const packet::Header& header, const std::byte* payload) = 0;
+    /// Handles the peer's list of verbs ports, a packet of kind `ports`, which is not for the session's receiver.
+    virtual void handle_ports(Session& session, const std::byte* payload, uint32_t bytes) = 0;
     /// Reports that the peer is unreachable. Called once per session, which is already closed.
     virtual void unreachable(Session& session) = 0;
     /// Returns a number greater than all returned before, also by earlier runs of this process; not 0.
@@ -78,14 +80,22 @@ class SessionEnvironment {
     ~SessionEnvironment() = default;
 };
 
+/// The receiver of a session's packets, and the value that it gets with each. The session calls it directly, so that a packet passes no
+/// layer between the session and the room above the transport.
+struct SessionReceiver {
+    transport::PacketReceiver* sink = nullptr;
+    void* user = nullptr;
+};
+
 /// The state of one session. Not thread-safe. `now` is in ns and never decreases.
 class Session : private PacketSink {
   public:
-    Session(SessionEnvironment& outside, PeerName peer, uint64_t key, void* user);
+    Session(SessionEnvironment& outside, PeerName peer, uint64_t key, SessionReceiver receiver, void* user);
     ~Session() = default;
 
     const PeerName peer;
-    void* user;
+    SessionReceiver receiver;
+    void* user;            ///< value that is passed to the upcalls of the environment's owner
     ListHook active_hook;  ///< membership in the owner's list of sessions with a deadline
 
     // Functions for the peer's addresses.
@@ -167,7 +177,7 @@ class Session : private PacketSink {
     uint64_t epoch() const { return epoch_; }
     /// Frees everything and accepts nothing more. Afterwards revive() may start a new stream, to another incarnation of the peer.
     void close();
-    void revive(uint64_t key, void* new_user);
+    void revive(uint64_t key, SessionReceiver new_receiver, void* new_user);
     /// Asks the peer for a sign of life by a datagram, if a path is available. answered_at() is the time of its last answer.
     void request_ack(uint64_t now);
     /// Sends a probe on each path, because an address of this process has changed. The peer learns the new address from the probe.

@@ -1,0 +1,23 @@
+// The interface of a transport on which only silence shows that a process has died: Transport::liveness(). link asks a daemon about silent
+// processes, and passes the answers to the transport.
+#pragma once
+
+#include <cstdint>
+
+namespace starling::transport {
+
+class Path;
+
+class PeerLiveness {
+  public:
+    /// Returns the time (ns) since which something has waited for a sign of life, or for the process's address; 0: nothing waits.
+    virtual uint64_t silent_since(const Path& path) const = 0;
+    /// Reports that the process is alive, on evidence from outside the path. The process's address is in its segment. `looks`: the process
+    /// has been polling, so it should have answered.
+    virtual void confirm_alive(Path& path, bool looks) = 0;
+
+  protected:
+    ~PeerLiveness() = default;
+};
+
+}  // namespace starling::transport
