@@ -144,7 +144,7 @@ class Manager {
   private:
     struct Work {
         Clock::time_point due;
-        uint64_t number;  // keeps the order of work that is due at once
+        uint64_t number;  // sequence number, for the order of work that is due at once
         unsigned bridge, port;
         Wish wish;
         bool operator<(const Work& other) const {  // the queue's top is the greatest

@@ -49,7 +49,7 @@ constexpr size_t most_waiting = 100000;  // frames in transit; further ones are 
 
 struct Frame {
     Clock::time_point due;
-    uint64_t number;  // keeps the order of frames that are due at once
+    uint64_t number;  // sequence number, for the order of frames that are due at once
     int to;
     std::vector<char> bytes;
     bool operator<(const Frame& other) const {  // the queue's top is the greatest

@@ -97,7 +97,7 @@ TEST_F(LibraryLock, ImmediateReacquisitionStarvesNoThread) {
         while (std::chrono::steady_clock::now() < end) {}
         ++others;
     }
-    EXPECT_EQ(turns, kTurns) << "turns of the other's in " << others << " of the first's";
+    EXPECT_EQ(turns, kTurns) << "turns of the second thread during " << others << " turns of the first";
     RecordProperty("turns", static_cast<int>(others));
     other.join();
 }

@@ -314,7 +314,7 @@ TEST(PmiManager, AnInconsistentEnvironmentIsAnError) {
     close(ends[1]);
     int file = open("/dev/null", O_RDWR);
     expect_bad_environment(std::to_string(file).c_str(), "0", "1");
-    EXPECT_GE(fcntl(file, F_GETFD), 0) << "a descriptor that is no manager's stays open";
+    EXPECT_GE(fcntl(file, F_GETFD), 0) << "a descriptor that does not belong to a manager stays open";
     close(file);
 }
 

@@ -108,7 +108,7 @@ using Hosts = std::vector<uint32_t>;
 TEST(ProcessMapping, BlocksArePlacedInTurnUntilAllAre) {
     EXPECT_EQ(hosts_of("(vector,(0,1,4))", 4), (Hosts{0, 0, 0, 0}));
     EXPECT_EQ(hosts_of("(vector,(0,2,2))", 4), (Hosts{0, 0, 1, 1}));
-    EXPECT_EQ(hosts_of("(vector,(0,2,1))", 5), (Hosts{0, 1, 0, 1, 0})) << "round and round";
+    EXPECT_EQ(hosts_of("(vector,(0,2,1))", 5), (Hosts{0, 1, 0, 1, 0})) << "the ranks are placed on the hosts in rotation";
     EXPECT_EQ(hosts_of("(vector,(0,2,2),(2,1,1))", 5), (Hosts{0, 0, 1, 1, 2}));
     EXPECT_EQ(hosts_of(" ( vector , ( 0 , 1 , 9 ) )", 2), (Hosts{0, 0}));
     EXPECT_EQ(hosts_of("(vector,(7,2,1))", 2), (Hosts{0, 1})) << "hosts are numbered in order of appearance";
@@ -162,10 +162,10 @@ TEST(HostRecord, MalformedRecordsAreRefused) {
     const std::string text = encode(example());
     for (size_t length = 0; length < text.rfind(',') + 1; ++length) EXPECT_FALSE(decode(text.substr(0, length), out));
     EXPECT_FALSE(decode("s2" + text.substr(2), out)) << "another version";
-    EXPECT_FALSE(decode("s1,0,1,1,1,1,name", out)) << "no port";
+    EXPECT_FALSE(decode("s1,0,1,1,1,1,name", out)) << "the port is 0";
     EXPECT_FALSE(decode("s1,10000,1,1,1,1,name", out)) << "no port is so high";
-    EXPECT_FALSE(decode("s1,1,1,1,0,name", out)) << "no address";
-    EXPECT_FALSE(decode("s1,1,1,1,7,1,1,1,1,1,1,1,name", out)) << "too many";
+    EXPECT_FALSE(decode("s1,1,1,1,0,name", out)) << "the number of addresses is 0";
+    EXPECT_FALSE(decode("s1,1,1,1,7,1,1,1,1,1,1,1,name", out)) << "the number of addresses is too large";
     EXPECT_FALSE(decode("s1,1,1,1,1,1," + std::string(64, 'x'), out)) << "too long a name";
 }
 

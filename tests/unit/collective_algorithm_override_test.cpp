@@ -40,7 +40,7 @@ TEST(AlgorithmOverride, UnsuitableAlgorithmsAreSkipped) {
     std::set<std::string_view> names;
     for (uint32_t turn = 0; turn < 40; ++turn) names.insert(alternative(ordered, turn)->name);
     EXPECT_EQ(names, (std::set<std::string_view>{"recursive_doubling", "reduce_bcast", "linear"}));
-    EXPECT_EQ(alternative(uneven, 0), nullptr) << "nothing else can serve it";
+    EXPECT_EQ(alternative(uneven, 0), nullptr) << "no other algorithm supports this call";
 }
 
 TEST(AlgorithmOverride, APlanChoosesByOperationSizeAndProcesses) {

@@ -37,7 +37,7 @@ TEST(Info, Environment) {
     read_process_info(before);
     set_environment_info(4, MPI_THREAD_MULTIPLE);
     read_process_info(after);
-    EXPECT_EQ(before.entries, after.entries) << "the same before MPI_Init and after it";
+    EXPECT_EQ(before.entries, after.entries) << "the information before MPI_Init differs from that after it";
     ASSERT_NE(before.find("command"), nullptr);
     EXPECT_EQ(*environment_info()->find("command"), *before.find("command"));
     EXPECT_EQ(before.find("maxprocs"), nullptr);
@@ -67,12 +67,12 @@ TEST(ErrorCodes, AddedOnes) {
     EXPECT_EQ(text_of(code), "");
     EXPECT_EQ(set_text(code, "broken"), MPI_SUCCESS);
     EXPECT_EQ(text_of(code), "broken");
-    EXPECT_EQ(remove_code(code), MPI_ERR_ARG) << "it still has a string";
+    EXPECT_EQ(remove_code(code), MPI_ERR_ARG) << "the code still has a string";
     EXPECT_EQ(remove_text(code), MPI_SUCCESS);
     EXPECT_EQ(text_of(code), "");
-    EXPECT_EQ(remove_class(error_class), MPI_ERR_ARG) << "it still has a code";
+    EXPECT_EQ(remove_class(error_class), MPI_ERR_ARG) << "the class still has a code";
     EXPECT_EQ(remove_class(code), MPI_ERR_ARG) << "not a class";
-    EXPECT_EQ(remove_code(error_class), MPI_ERR_ARG) << "not a mere code";
+    EXPECT_EQ(remove_code(error_class), MPI_ERR_ARG) << "the argument is a class, not only a code";
     EXPECT_EQ(remove_code(code), MPI_SUCCESS);
     EXPECT_EQ(remove_class(error_class), MPI_SUCCESS);
     EXPECT_EQ(last_used_code(), MPI_ERR_LASTCODE);

@@ -28,7 +28,7 @@ class Comms : public testing::Test {
 };
 
 TEST_F(Comms, Predefined) {
-    EXPECT_EQ(from_handle(MPI_COMM_WORLD), nullptr) << "before MPI_Init";
+    EXPECT_EQ(from_handle(MPI_COMM_WORLD), nullptr) << "MPI_COMM_WORLD has no object before MPI_Init";
     make_predefined();
     ASSERT_EQ(from_handle(MPI_COMM_WORLD), world());
     EXPECT_EQ(world()->size, 4);

@@ -104,7 +104,7 @@ TEST(Cart, CoordinatesAndRanks) {
         coords[2] += 4;
         EXPECT_EQ(cart.rank_at(coords), rank) << "wraps around";
         coords[1] = 4;
-        EXPECT_EQ(cart.rank_at(coords), -1) << "does not wrap around";
+        EXPECT_EQ(cart.rank_at(coords), -1) << "the coordinate is out of range in a dimension that is not periodic";
     }
 }
 

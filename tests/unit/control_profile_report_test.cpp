@@ -53,7 +53,7 @@ TEST(ProfileReport, NumbersHaveOneEncoding) {
     ProfileReport back;
     // `last` is a packed number, and a count of zero phases follows.
     EXPECT_TRUE(decode(std::string("\0\0\0\0\0", 5), back));
-    EXPECT_FALSE(decode(std::string("\x80\0\0\0\0\0", 6), back)) << "nought in two bytes";
+    EXPECT_FALSE(decode(std::string("\x80\0\0\0\0\0", 6), back)) << "the packed number 0 takes two bytes";
 }
 
 TEST(ProfileReport, HostileCountsAllocateNothing) {
@@ -82,7 +82,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     EXPECT_EQ(sum.ns, 1000u);
     EXPECT_EQ(sum.waits_ns[3], 6u);
     ASSERT_EQ(sum.peers.size(), 4u);
-    EXPECT_EQ(sum.peers[0].rank, 9u) << "by job and rank";
+    EXPECT_EQ(sum.peers[0].rank, 9u) << "peers are sorted by job, then by rank";
     EXPECT_EQ(sum.peers[1],
               (ProfileReport::PeerRecord{7, 0, {4, 0, 0}, {32, 0, 0}, 0, 0, {0, 10, 0}, {0, 1000, 0}, 6, 0, 0, 2}));
     EXPECT_EQ(sum.peers[3].messages[2], 600u);
@@ -90,7 +90,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     ASSERT_EQ(sum.collectives.size(), 2u);
     EXPECT_EQ(sum.collectives[0].calls, 4u);
     ASSERT_EQ(sum.connections.size(), 4u);
-    EXPECT_EQ(sum.connections[2].at_ns, 1010u) << "since the first occurrence began";
+    EXPECT_EQ(sum.connections[2].at_ns, 1010u) << "the time counts from the begin of the first occurrence";
 }
 
 TEST(ProfileReport, ConnectionsHaveALimit) {

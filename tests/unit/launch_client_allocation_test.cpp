@@ -73,7 +73,7 @@ TEST_F(InSlurm, ItsHostsAreUsedThroughSrun) {
     setenv("SLURM_TASKS_PER_NODE", "2,1", 1);
     given = options();
     use_allocation(given);
-    EXPECT_EQ(given.programs[0].hosts[1].slots, 1u) << "tasks that were asked for";
+    EXPECT_EQ(given.programs[0].hosts[1].slots, 1u) << "the number of requested tasks per host takes precedence";
 }
 
 TEST_F(InSlurm, TheUsersOptionsTakePrecedence) {

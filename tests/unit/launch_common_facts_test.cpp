@@ -28,11 +28,11 @@ TEST(HostFacts, AddressesOnNetworksOfPeersComeFirst) {
     own.push_back({address("10.2.0.5"), kMask, true});
     const auto alone = chosen(own, {});
     ASSERT_EQ(alone.size(), 6u);
-    EXPECT_EQ(alone[0], address("172.17.0.1")) << "all that have a carrier are alike";
+    EXPECT_EQ(alone[0], address("172.17.0.1")) << "all interfaces with a carrier are equal, so their order stays";
     EXPECT_EQ(alone[1], address("10.1.0.5"));
     EXPECT_EQ(alone[2], address("10.2.0.5"));
     const auto met = chosen(own, {address("10.2.0.9"), address("172.17.0.1"), address("172.18.0.9")});
-    EXPECT_EQ(met[0], address("10.2.0.5")) << "the other's bridge is no way to it";
+    EXPECT_EQ(met[0], address("10.2.0.5")) << "the other host's bridge is not a path to it";
     EXPECT_EQ(chosen({}, {}), std::vector<uint32_t>{address("127.0.0.1")});
 }
 

@@ -154,7 +154,7 @@ TEST_F(Agents, StartAnswerAndEnd) {
         EXPECT_TRUE(gone(std::atoi(facts.c_str()))) << host;
         const size_t line = facts.find('\n') + 1;
         EXPECT_EQ(facts.substr(line, facts.find('\n', line) - line), settings.program + std::string("\0node\0", 6));
-        EXPECT_EQ(facts.find(key.substr(0, 8)), std::string::npos) << "the key can be seen by others";
+        EXPECT_EQ(facts.find(key.substr(0, 8)), std::string::npos) << "other users can see the key";
     }
 }
 

@@ -175,7 +175,7 @@ TEST(Gather, ContributionsAreSentBeforeADaemonLeaves) {
 class Seeds : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Tree, Seeds, ::testing::Range(1u, 9u));
 
-// Every living host's contribution arrives, although daemons died with it in their memory.
+// Every living host's contribution arrives, although daemons that were forwarding it died.
 TEST_P(Seeds, DaemonsDieOnTheWay) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
     const TreeHostId n = 64;

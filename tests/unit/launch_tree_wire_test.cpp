@@ -330,10 +330,10 @@ TEST(TreeOutbox, KeepsMessagesUntilAllReceiversAcknowledge) {
         EXPECT_EQ(box.next(head)->number, n);
         EXPECT_EQ(head.edge_number, n);
     }
-    EXPECT_FALSE(box.done(Urgency::control, 4, 4)) << "it has never been sent";
+    EXPECT_FALSE(box.done(Urgency::control, 4, 4)) << "the message has never been sent";
     EXPECT_FALSE(box.done(Urgency::bulk, 1, 1));
     EXPECT_TRUE(box.done(Urgency::control, 2, 2));
-    EXPECT_TRUE(box.done(Urgency::control, 2, 2)) << "what is repeated after a break";
+    EXPECT_TRUE(box.done(Urgency::control, 2, 2)) << "a report may be repeated after a connection broke";
     EXPECT_EQ(receipts, 1);
     box.restart();
     std::vector<uint64_t> again;
@@ -346,7 +346,7 @@ TEST(TreeOutbox, KeepsMessagesUntilAllReceiversAcknowledge) {
     EXPECT_EQ(taken[0].to, HostSet::one(2));
     EXPECT_TRUE(box.done(Urgency::control, 1, 4));
     EXPECT_TRUE(box.empty());
-    EXPECT_EQ(receipts, 1) << "the second receiver has not got them";
+    EXPECT_EQ(receipts, 1) << "the second receiver has not received the messages";
 }
 
 TEST(TreeOutbox, BulkMessagesWaitForTheirReceivers) {

@@ -84,7 +84,7 @@ TEST(ProfileLines, ARankWithoutALastReportHasEndedEarly) {
     ProfileReport last;
     last.last = true;
     EXPECT_EQ(parsed(lines.report(5, 1, last))[0]["how"], "finalized");
-    EXPECT_EQ(lines.report(5, 1, last), "") << "a program may return, and end again";
+    EXPECT_EQ(lines.report(5, 1, last), "") << "a rank may report its end twice; the second report adds no line";
     const auto all = parsed(lines.end(5));
     ASSERT_EQ(all.size(), 2u);
     EXPECT_EQ(all[0]["rank"], 0);

@@ -171,15 +171,15 @@ class Explorer : public test::Exploration<World> {
         const End &a = world.ends[0], &b = world.ends[1];
         for (const End* end : {&a, &b}) {
             if ((end->state == ConnectionState::closed) != (end->wire == Wire::none))
-                fail(world, "at rest, a wire is not as the state");
-            if (end->dead && end->state != ConnectionState::closed) fail(world, "something is kept for a dead peer");
+                fail(world, "at rest, a socket's state contradicts the connection's state");
+            if (end->dead && end->state != ConnectionState::closed) fail(world, "state of a dead peer is not released");
         }
         if (a.dead || b.dead) return;
         const bool closed = a.state == ConnectionState::closed && b.state == ConnectionState::closed;
         const bool connected =
             a.state == ConnectionState::connected && b.state == ConnectionState::connected && a.socket == b.socket;
         connected_ |= connected;
-        if (!closed && !connected) fail(world, "at rest, and the ends disagree");
+        if (!closed && !connected) fail(world, "at rest, the two ends are in different states");
     }
 
     // --- Actions of transport/network/tcp ---
@@ -246,7 +246,7 @@ class Explorer : public test::Exploration<World> {
         const ConnectionStep next = step(end.state, event, slot_);
         end.state = next.next;
         if (next.actions & kTakeSlot) {
-            if (end.wire != Wire::none) fail(world, "a second connection with the same peer");
+            if (end.wire != Wire::none) fail(world, "an end opens a second connection with the same peer");
             end.wire = Wire::idle;
             end.end_reported = false;
         }
@@ -259,11 +259,11 @@ class Explorer : public test::Exploration<World> {
         if (next.actions & kSendAccept) send(world, e, PeerConnectionEvent::accept);
         if (next.actions & kSendRefuse) send(world, e, PeerConnectionEvent::refuse);
         if (next.actions & kSendClose) {
-            if (end.wire != Wire::open) fail(world, "a close without a connection");
+            if (end.wire != Wire::open) fail(world, "a close is sent without an open connection");
             world.sockets[static_cast<size_t>(end.socket)].finished[static_cast<size_t>(e)] = true;
         }
         if (next.actions & kGiveSlot) {
-            if (end.wire == Wire::none) fail(world, "a connection is given back that was not taken");
+            if (end.wire == Wire::none) fail(world, "a connection is released that was not acquired");
             close_socket(world, e);
             end.wire = Wire::none;
             end.token = 0;

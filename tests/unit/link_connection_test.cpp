@@ -137,15 +137,15 @@ class Explorer : public test::Exploration<World> {
         const End &a = world.ends[0], &b = world.ends[1];
         for (const End* end : {&a, &b})
             if (end->dead && (end->state != ConnectionState::closed || end->has_slot || end->sends_on_ring))
-                fail(world, "something is kept for a dead peer");
+                fail(world, "state of a dead peer is not released");
         if (a.dead || b.dead) return;
         const bool closed = a.state == ConnectionState::closed && b.state == ConnectionState::closed;
         const bool connected = a.state == ConnectionState::connected && b.state == ConnectionState::connected;
         both_connected_ |= connected;
-        if (!closed && !connected) return fail(world, "at rest, and the ends disagree");
+        if (!closed && !connected) return fail(world, "at rest, the two ends are in different states");
         for (const End* end : {&a, &b}) {
             if (end->has_slot != connected || end->sends_on_ring != connected)
-                fail(world, "at rest, slots are not as the state");
+                fail(world, "at rest, a slot's use contradicts the connection's state");
             if (end->open_deferred) fail(world, "at rest, an open is still deferred");
             if (!end->ring.empty()) fail(world, "at rest, a packet is left in a ring");
         }
@@ -181,7 +181,7 @@ class Explorer : public test::Exploration<World> {
         End& end = world.ends[e];
         if (!end.controls.empty() || !room_) return false;
         if (!end.sends_on_ring) {
-            fail(world, "a close without a ring to put it on");
+            fail(world, "a close is sent without a ring that could carry it");
             return true;
         }
         world.ends[1 - e].ring += kClose;
@@ -201,7 +201,7 @@ class Explorer : public test::Exploration<World> {
 
     void acquire_slot(World& world, int e) {
         End& end = world.ends[e];
-        if (end.has_slot) fail(world, "a second slot is taken");
+        if (end.has_slot) fail(world, "a second slot is acquired");
         if (world.ends[1 - e].sends_on_ring) fail(world, "a slot is reset while the peer writes to one");
         if (!end.ring.empty()) fail(world, "a slot is reset with packets in it");
         end.has_slot = true;
@@ -209,18 +209,18 @@ class Explorer : public test::Exploration<World> {
 
     void release_slot(World& world, int e) {
         End &end = world.ends[e], &peer = world.ends[1 - e];
-        if (!end.has_slot) fail(world, "a slot is given back that was not taken");
+        if (!end.has_slot) fail(world, "a slot is released that was not acquired");
         end.has_slot = false;
         if (end.dead) {
             end.ring.clear();
             return;
         }
-        if (peer.sends_on_ring && !peer.dead) fail(world, "a slot is given back while the peer writes to it");
-        if (!end.ring.empty()) fail(world, "a slot is given back with packets in it");
+        if (peer.sends_on_ring && !peer.dead) fail(world, "a slot is released while the peer writes to it");
+        if (!end.ring.empty()) fail(world, "a slot is released with packets in it");
         const std::string coming = peer.base + peer.ring + end.controls;
         if (!peer.dead &&
             (coming.find(kOpen) != std::string::npos || coming.find(kAccept) != std::string::npos || peer.open_deferred))
-            fail(world, "a slot is given back while its offer is on the way");
+            fail(world, "a slot is released while its offer is in transit");
     }
 
     void apply(World& world, int e, PeerConnectionEvent event) {
@@ -261,7 +261,7 @@ class Explorer : public test::Exploration<World> {
             return;
         }
         if (packet[0] == kClose) return apply(world, e, PeerConnectionEvent::close);
-        if (end.received.find(packet) != std::string::npos) fail(world, "a message came twice");
+        if (end.received.find(packet) != std::string::npos) fail(world, "a message was delivered twice");
         end.received.insert(std::upper_bound(end.received.begin(), end.received.end(), packet[0]), packet[0]);
     }
 

@@ -23,7 +23,7 @@ TEST(RequestIds, NameRequestsInUseOnly) {
             ASSERT_TRUE(thing);
             *thing = 1;
             const uint32_t serial = serials.add(*thing);
-            ASSERT_TRUE(model.try_emplace(serial, thing).second) << "a serial in use was given again";
+            ASSERT_TRUE(model.try_emplace(serial, thing).second) << "a serial number in use was assigned again";
             EXPECT_LT(serial, things.size()) << "serials are reused";
         } else if (!model.empty()) {
             auto it = model.begin();

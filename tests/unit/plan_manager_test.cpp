@@ -1,5 +1,5 @@
-// The plan manager's effect on connections: three processes, of which one has a single connection place, and partners that change with each
-// phase.
+// The plan manager's effect on connections: three processes, one of which may have only a single connection, and partners that change with
+// each phase.
 #include "plan/manager.h"
 
 #include <gtest/gtest.h>

@@ -122,7 +122,8 @@ class Story {
         b.port->dismiss(shown);
     }
 
-    static constexpr uint64_t kTransfers = 23;  ///< transfers; the last has `more` set: the device is not yet notified
+    /// Number of transfers; the last has `more` set, so the device is not yet notified.
+    static constexpr uint64_t kTransfers = 23;
     void transfers(uint64_t* mine, uint64_t* theirs, const Memory& ours, const Memory& shown) {
         std::map<uint64_t, WorkStatus> ends;
         std::set<uint64_t> taken;

@@ -52,7 +52,7 @@ TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     EXPECT_TRUE(watching);
     EXPECT_EQ(call(kHere, "MPI_Bcast", 16, {}), 7);
     EXPECT_EQ(heard, (std::vector<Heard>{{reinterpret_cast<uint64_t>(kHere), 16, 4, "MPI_Bcast"}}));
-    EXPECT_TRUE(sums().empty()) << "there is a listener but no counting";
+    EXPECT_TRUE(sums().empty()) << "a listener alone does not enable counting";
 
     start_counting();
     call(kHere, "MPI_Allreduce", 16, {{"node", 8}});
@@ -86,7 +86,7 @@ TEST(ProfileCollectives, CallsAreCountedPerCallSite) {
     EXPECT_TRUE(sums().empty());
     call(kHere, "MPI_Allreduce", 16, {{"two_level", 8}, {"ring", 4}});
     ASSERT_EQ(sums().size(), 1u);
-    EXPECT_STREQ(sums()[0].algorithm, "two_level") << "what is chosen within an algorithm is not the call's";
+    EXPECT_STREQ(sums()[0].algorithm, "two_level") << "an algorithm chosen by another algorithm does not count as the call's";
 
     clear_counts();
     calling = "MPI_Bcast";

@@ -47,7 +47,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     ASSERT_EQ(changes.size(), 1u);
     EXPECT_EQ(changes[0].ended, 0u);
     EXPECT_EQ(changes[0].begun, first);
-    EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener sees what the phase that ends has had";
+    EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener is given the traffic of the phase that ends";
     EXPECT_TRUE(seen().empty());
 
     count(*other, AccessKind::put, PathKind::connection, 8);
@@ -60,7 +60,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
 
     count(*one, Size::pool, PathKind::connection, 4096);
     close_traffic(one);
-    EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "a peer that is forgotten has had its messages";
+    EXPECT_EQ(seen(), (std::vector<Seen>{{1, 1, 4096, 1}})) << "the messages of a forgotten peer still count";
     const PhaseId second = begin_phase("second");
     EXPECT_EQ(changes[2].traffic.size(), 1u);
     EXPECT_EQ(begin_phase("first"), first) << "equal names are one phase";

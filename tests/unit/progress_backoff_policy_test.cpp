@@ -154,7 +154,7 @@ TEST(BackoffPolicy, ChecksForSpareCoresOnlyNowAndThen) {
     Core core;
     Waiting wait(core.watch, false);
     while (core.step(wait, kAdaptive) != Act::announce) {}
-    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kAskNs)) << "each asks the kernel";
+    EXPECT_LE(core.asked, static_cast<int>(kAdaptive.spin_ns / Waiting::kAskNs)) << "each check is a system call";
     EXPECT_GT(core.asked, 10);
 }
 
@@ -198,7 +198,7 @@ TEST(BackoffPolicy, StrangersBesideNeighborsGainLittleFromYields) {
     const uint64_t began = core.now;
     while (core.now < began + 20'000 * kMs) core.wait_for(200 * kUs, kAdaptive);
     EXPECT_LT(core.given_away, (core.now - began) / 50);
-    EXPECT_GT(core.sleeps, 10000) << "the neighbour gets the core by our sleeping";
+    EXPECT_GT(core.sleeps, 10000) << "the neighbor gets the core because this process sleeps";
     // The stranger has left, so the neighbors soon yield to each other again.
     core.strangers = false;
     core.wait_for(2 * CoreWatch::kLongestContestNs, kAdaptive);
@@ -224,7 +224,7 @@ TEST(BackoffPolicy, SpinsShorterOnAContestedCore) {
     core.now += 4 * kMs;
     core.step(wait, kAdaptive);
     for (uint32_t i = 0; i < Waiting::kPollsPerLook; ++i) core.step(wait, kAdaptive);
-    EXPECT_FALSE(core.watch.contested(core.now)) << "once is no sign";
+    EXPECT_FALSE(core.watch.contested(core.now)) << "a single lost time slice is not evidence of strangers";
     wait.reset();
     began = core.now;
     while (wait.since() == 0) core.step(wait, kAdaptive);
@@ -307,7 +307,8 @@ TEST(BackoffPolicy, ReportsOnlyPersistentStrangersToNeighbors) {
     EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now)) << "neighbours may have computed";
     core.watch.lost(4 * kMs, core.now += 30 * kMs);
     EXPECT_TRUE(core.watch.is_sure_of_foreign_load(core.now));
-    EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now + 2 * CoreWatch::kFirstContestNs)) << "peace again";
+    EXPECT_FALSE(core.watch.is_sure_of_foreign_load(core.now + 2 * CoreWatch::kFirstContestNs))
+        << "after that time without strangers the core no longer counts as contested";
 }
 
 // All processes on a core learn of strangers that one of them noticed, and forget them unless confirmed. Otherwise the report would

@@ -34,7 +34,7 @@ TEST(Cause, IsTheAwaitedOperation) {
     EXPECT_EQ(cause({{Kind::probe}}), Cause::late_sender);
     EXPECT_EQ(cause({{Kind::arriving}}), Cause::late_sender);
     EXPECT_EQ(cause({{Kind::send}}), Cause::late_receiver);
-    EXPECT_EQ(cause({{Kind::send, Kind::receive}}), Cause::late_sender) << "the send may be over as soon as it is looked at";
+    EXPECT_EQ(cause({{Kind::send, Kind::receive}}), Cause::late_sender) << "the send may be complete at the next poll";
     EXPECT_EQ(cause({{Kind::receive}, true}), Cause::collective) << "whatever the collective does it with";
     EXPECT_EQ(cause({{Kind::member}, true}), Cause::collective);
     EXPECT_EQ(cause({}), Cause::other);

@@ -40,7 +40,7 @@ TEST(Region, OfAddressesIsAccessibleAcrossAdjacentParts) {
     EXPECT_EQ(region->at(first, 70), memory);
     EXPECT_EQ(region->at(first + 39, 2), memory + 39);
     EXPECT_EQ(region->at(first + 40, 30), memory + 40);
-    EXPECT_EQ(region->at(first, 71), nullptr) << "a byte between two ranges";
+    EXPECT_EQ(region->at(first, 71), nullptr) << "the access includes a byte between two attached ranges";
     EXPECT_EQ(region->at(first + 71, 11), nullptr);
     EXPECT_EQ(region->at(first + 39, ~uint64_t{0}), nullptr);
     ASSERT_EQ(detach(key, memory + 40), MPI_SUCCESS);
@@ -56,7 +56,7 @@ TEST(Region, NeedsItsSecret) {
     EXPECT_EQ(find_region(key.id + 1000, key.secret), nullptr);
     withdraw(key);
     EXPECT_EQ(find_region(key.id, key.secret), nullptr);
-    EXPECT_EQ(find_region(key.id, 0), nullptr) << "a free place is none";
+    EXPECT_EQ(find_region(key.id, 0), nullptr) << "a free slot is not a region";
     // The slot is reused with another secret.
     const RegionKey next = expose(memory.data(), memory.size());
     EXPECT_EQ(next.id, key.id);

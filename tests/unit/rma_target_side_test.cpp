@@ -93,7 +93,8 @@ TEST_F(Owner, RefusesAccessesOutsideTheRegion) {
 TEST_F(Owner, RefusesLengthsThatDoNotAddUp) {
     EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{0, 16}}, {7}), AccessOperation::refused);
     EXPECT_EQ(ask(AccessOperation::put, says(1, 16), {{0, 16}}, {7}), AccessOperation::refused);
-    EXPECT_EQ(ask(AccessOperation::put, says(2, 8), {{0, 8}}, {7}), AccessOperation::refused) << "a run that is data";
+    EXPECT_EQ(ask(AccessOperation::put, says(2, 8), {{0, 8}}, {7}), AccessOperation::refused)
+        << "the second run would be the packet's data";
     EXPECT_EQ(ask(AccessOperation::put, says(0, 8), {}, {7}), AccessOperation::refused);
     EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{0, ~uint64_t{0}}}, {7}), AccessOperation::refused);
     EXPECT_EQ(ask(AccessOperation::put, says(~0u, 8), {{0, 8}}, {7}), AccessOperation::refused);

@@ -200,7 +200,7 @@ class Updates : public test::Exploration<World> {
             }
             die(world, p);
         }
-        if (any_waits && !any_goes_on) fail(world, "all wait");
+        if (any_waits && !any_goes_on) fail(world, "all processes wait, so this is a deadlock");
     }
 
     void show(World next, int p) {
@@ -281,7 +281,7 @@ TEST(UpdateLock, TheGuardIsTakenFromADeadProcess) {
     in_child([&] { shared->at(1).begin_all(); });
     EXPECT_NE(shared->guard.holder.load(), 0u);
     const UpdateLock mine = shared->at(0);
-    EXPECT_FALSE(mine.begin_one()) << "the dead one may have been at the memory";
+    EXPECT_FALSE(mine.begin_one()) << "the dead process may have been changing the memory";
     EXPECT_EQ(shared->marks[0].target.load(), 0u);
     mine.begin_all();
     EXPECT_EQ(shared->guard.holder.load(), static_cast<uint32_t>(getpid()));
@@ -332,7 +332,7 @@ TEST(UpdateLock, ManySingleUpdatesStartTheQuickModeAndABulkUpdateEndsIt) {
     EXPECT_FALSE(mine.begin_one_quickly());
     EXPECT_EQ(shared->marks[0].target.load(), 0u);
     other.end_all();
-    EXPECT_FALSE(mine.begin_one_quickly()) << "one of many that are as good under the guard";
+    EXPECT_FALSE(mine.begin_one_quickly()) << "one of many elements, whose update under the guard costs no more";
     EXPECT_TRUE(mine.begin_one());
     mine.end_one();
     be_patient(mine);
@@ -347,7 +347,7 @@ TEST(UpdateLock, AProcessWithBothKindsOfUpdatesStartsTheQuickModeAndStaysInIt) {
     shared->at(1);
     for (uint32_t i = 1; i < UpdateLock::kPatience; ++i) EXPECT_FALSE(mine.begin_one_quickly());
     EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::careful);
-    EXPECT_TRUE(mine.begin_one_quickly()) << "it would end at once what it has begun";
+    EXPECT_TRUE(mine.begin_one_quickly()) << "otherwise it would end at once the quick mode that it has started";
     EXPECT_EQ(shared->guard.mode.load(), UpdateLockMode::quick);
     mine.end_one();
 }
@@ -422,7 +422,7 @@ TEST(UpdateLock, SingleAndBulkUpdatesOfTwoProcessesLoseNothing) {
     }
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
     EXPECT_EQ(shared->number, kSingles + bulks);
-    if (can_have_barriers()) { EXPECT_EQ(shared->ready, 3u) << "the mode was never quick"; }
+    if (can_have_barriers()) { EXPECT_EQ(shared->ready, 3u) << "the quick mode was never used"; }
 }
 
 TEST(UpdateLock, MarksOfOtherTargetsDoNotInterfere) {

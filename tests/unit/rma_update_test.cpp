@@ -152,13 +152,13 @@ TEST(Update, CompareAndSwapComparesAndSwaps) {
             Shared shared;
             const UpdateLock exclusion = shared.at(0);
             compare_and_swap(type, memory, value, other, before, &exclusion);
-            EXPECT_EQ(static_cast<int>(memory[0]), 4) << "it was not what it was compared with";
+            EXPECT_EQ(static_cast<int>(memory[0]), 4) << "the comparison failed, so the value is unchanged";
             EXPECT_EQ(static_cast<int>(before[size - 1]), 4);
             std::memset(other, 4, sizeof other);
             compare_and_swap(type, memory, value, other, before, &exclusion);
             EXPECT_EQ(static_cast<int>(memory[size - 1]), 5);
             EXPECT_EQ(static_cast<int>(before[0]), 4);
-            EXPECT_EQ(static_cast<int>(memory[size]), 0) << "the memory after it was changed";
+            EXPECT_EQ(static_cast<int>(memory[size]), 0) << "bytes after the value were changed";
         }
 }
 

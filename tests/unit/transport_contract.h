@@ -72,7 +72,7 @@ class Recorder final : public Sink {
         return reinterpret_cast<std::byte*>(streamed.data()) + piece.offset + done;
     }
     void unpack(void*, const StreamFragment&, uint64_t, const std::byte*, uint64_t) override {
-        ADD_FAILURE() << "there was memory";
+        ADD_FAILURE() << "unpack() was called, although target() provided memory";
     }
     void on_fragment(void*, const StreamFragment& piece) override { stream_bytes += piece.bytes; }
 
@@ -268,7 +268,7 @@ class Contract : public ::testing::TestWithParam<Setup> {
     uint64_t fill(size_t bytes) {
         uint64_t sent = 0;
         for (; sent < 1'000'000 && bytes <= path->payload_limit() && send(sent, bytes); ++sent) {}
-        EXPECT_LT(sent, 1'000'000u) << "a path has an end";
+        EXPECT_LT(sent, 1'000'000u) << "a path must become full at some time";
         return sent;
     }
     /// Releases the slot of a connection that broke or that the peer closed.
@@ -427,7 +427,7 @@ TEST_P(Contract, ADeadPeerFailsItsPathOnce) {
     EXPECT_EQ(world->at_sender().lost, std::vector<void*>{&token});
     EXPECT_FALSE(failure_text().empty());
     EXPECT_FALSE(send(2, 8));
-    EXPECT_TRUE(path->idle()) << "nothing keeps this process from ending";
+    EXPECT_TRUE(path->idle()) << "the path has outstanding work, so this process could not end";
     for (int i = 0; i < 100; ++i) world->poll(world->sender());
     EXPECT_EQ(world->at_sender().lost.size(), 1u);
 }
@@ -507,7 +507,7 @@ TEST_P(Contract, RegisteredMemoryIsAccessibleByRkeyOrRegistrationIsRefused) {
     ASSERT_NE(registration, nullptr);
     ASSERT_TRUE(asker->can_access(*path, key));
     const auto finish = [&](Completion& done) {
-        EXPECT_FALSE(done.done) << "reported by poll() only";
+        EXPECT_FALSE(done.done) << "the completion was reported outside of poll()";
         return world->poll_until([&] { return done.done; }) ? done.error : -1;
     };
     Completion done;

@@ -137,7 +137,8 @@ TEST(SealedEndpoint, AReplayDoesNotRedirectASession) {
         return b.got.size() == 1;
     }));
     ASSERT_TRUE(b.send(to_a, 3, "and back"));
-    ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.got.size() == 2; })) << "not by way of the middle, which passes nothing on";
+    ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.got.size() == 2; }))
+        << "the reply must not go to the attacker, which forwards nothing";
 }
 
 // When this process meets a job again after it has forgotten it, the key is new, and earlier datagrams are refused.

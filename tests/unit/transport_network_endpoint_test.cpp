@@ -270,7 +270,7 @@ TEST(Endpoint, TimeInWhichThisProcessWasStoppedDoesNotCountForTheTimeout) {
     ASSERT_TRUE(a.send(there, 3, "and now?"));
     a.poll();
     usleep(1'500'000);
-    EXPECT_TRUE(poll_until({&a}, [&] { return a.given_up == 1; })) << "it is silent all the same";
+    EXPECT_TRUE(poll_until({&a}, [&] { return a.given_up == 1; })) << "the peer's silence still ends in a timeout";
 }
 
 TEST(Endpoint, ACloseWithinADeliveryEndsDelivery) {
@@ -392,7 +392,7 @@ TEST(Endpoint, ASuccessorIsDistinguishedFromItsPredecessor) {
     Session& to_a = second.meet(0, a.endpoint->port());
     ASSERT_TRUE(second.send(to_a, 9, "from the second"));
     ASSERT_TRUE(poll_until({&a, &second}, [&] { return a.given_up == 1; }));
-    // The upcall for an unknown sender created a session with the successor.
+    // The upcall for an unknown sender has created a session with the second process.
     ASSERT_TRUE(poll_until({&a, &second}, [&] { return a.got.size() == 1; }));
     EXPECT_EQ(a.got[0].second, "from the second");
     Session* const again = a.endpoint->find(kJob, 1);

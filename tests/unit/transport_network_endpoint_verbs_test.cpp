@@ -189,7 +189,7 @@ TEST_F(EndpointVerbs, FailoverWhenAPortGoesDownAndBackWhenItReturns) {
         ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.endpoint->verbs_place(*to_b) < 0; })) << which;
         const uint64_t by_verbs_before = fabric.port(0).sent;
         ASSERT_TRUE(send_on(100));
-        EXPECT_EQ(fabric.port(0).sent, by_verbs_before) << "both ends know";
+        EXPECT_EQ(fabric.port(0).sent, by_verbs_before) << "both ends know that the port failed";
         fabric.set_link(port, true);
         ASSERT_TRUE(poll_until({&a, &b}, [&] { return by_verbs(); })) << which;
         ASSERT_TRUE(poll_until({&a, &b}, [&] { return a.endpoint->idle(*to_b); }));

@@ -17,7 +17,7 @@ void set(const char* most, const char* wait) {
     read_config(false);
 }
 
-/// Parameter: how the ring's owner waits.
+/// The parameter is the value of STARLING_WAIT, by which the ring's owner waits.
 class RcRingTest : public RcPair, public testing::TestWithParam<const char*> {
   protected:
     void SetUp() override {
@@ -325,7 +325,7 @@ TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     EXPECT_EQ(send(2, 10), 10u);  // all frames use the ring, from the first on
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_EQ(send(1, 10), 0u);  // peer 1 carried least and lost its ring
-    // Peers without expected traffic get no ring while the plan assigns it to peer 2.
+    // Peers 0 and 1 compete only for the other ring, because the plan assigns one ring to peer 2.
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_GT(send(1, 3000), 1000u);
     EXPECT_EQ(send(0, 10), 0u);

@@ -106,7 +106,7 @@ TEST(Seal, TextAndHeaderAreUnreadable) {
     EXPECT_EQ(shown.find("QQQQ"), std::string::npos);
     EXPECT_EQ(shown.find(std::string("\x88\x77\x66\x55", 4)), std::string::npos);
     EXPECT_EQ(std::memcmp(plain.data() + 8, wire.data() + 8, kClearHead - 8), 0) << "key, job and ranks have to be read";
-    EXPECT_NE(sealed(here, kHere, kThere, text), sealed(here, kHere, kThere, text)) << "the same is never sealed the same way";
+    EXPECT_NE(sealed(here, kHere, kThere, text), sealed(here, kHere, kThere, text)) << "two seals of one text must differ";
 }
 
 TEST(Seal, EveryByteIsProtected) {
@@ -122,7 +122,7 @@ TEST(Seal, EveryByteIsProtected) {
                 ASSERT_EQ(open(there, changed), Opened::unauthenticated) << "byte " << at << " bit " << bit;
             }
         }
-        EXPECT_EQ(open(there, wire), Opened::yes) << "the others have left no trace";
+        EXPECT_EQ(open(there, wire), Opened::yes) << "the refused datagrams must not affect the good one";
     }
 }
 
@@ -191,13 +191,13 @@ TEST(Seal, ReplayedDatagramsAreRefused) {
 TEST(Seal, ReflectedDatagramsAreRefused) {
     DatagramLock here = lock(kHere, kThere), there = lock(kThere, kHere);
     const Wire wire = sealed(here, kHere, kThere, "there");
-    EXPECT_EQ(open(here, wire), Opened::unauthenticated) << "sent back as it is";
+    EXPECT_EQ(open(here, wire), Opened::unauthenticated) << "a datagram that is sent back to its sender is refused";
     Wire turned = wire;
     DatagramHeader header = {};
     std::memcpy(&header, turned.data(), sizeof header);
     header.job = kThere.job, header.rank = kThere.rank, header.target_rank = kHere.rank;
     std::memcpy(turned.data(), &header, kClearHead);
-    EXPECT_EQ(open(here, turned), Opened::unauthenticated) << "and with other names";
+    EXPECT_EQ(open(here, turned), Opened::unauthenticated) << "also with exchanged sender and receiver";
     EXPECT_EQ(open(there, wire), Opened::yes);
 }
 
@@ -242,7 +242,7 @@ TEST(Seal, ARestartedPeerIsAcceptedAndItsOldDatagramsAreNot) {
     const Wire anew = sealed(second, kHere, kThere, "anew", 2000);
     EXPECT_EQ(open(there, anew, &is_new), Opened::yes);
     EXPECT_TRUE(is_new);
-    EXPECT_EQ(open(there, late), Opened::stale) << "of the one before: its epoch is earlier";
+    EXPECT_EQ(open(there, late), Opened::stale) << "the datagram is the predecessor's, whose epoch is earlier";
     EXPECT_EQ(open(there, early), Opened::stale);
     EXPECT_EQ(open(there, anew), Opened::stale) << "the received numbers are still known";
     EXPECT_EQ(open(there, sealed(second, kHere, kThere, "more", 2000), &is_new), Opened::yes);

@@ -122,7 +122,7 @@ TEST(SessionLoss, ReorderedDatagramsAreNotAllRetransmitted) {
     }
     met.time_to_arrive();
     EXPECT_EQ(met.got, 2000u);
-    EXPECT_LE(met.end(0).counters.repeated, 2 * late) << "only those that were late, and the last";
+    EXPECT_LE(met.end(0).counters.repeated, 2 * late) << "only late datagrams and the last one are retransmitted";
 }
 
 TEST(SessionLoss, AComputingPeerCostsFewProbesAndNoCongestionWindow) {
@@ -155,7 +155,7 @@ TEST(SessionLoss, FailoverFromAStalledConnectionToDatagrams) {
     const uint64_t took = met.time_to_arrive();
     EXPECT_GT(connection.ends[0].frames, 0u);
     EXPECT_EQ(met.got, 20u);
-    EXPECT_LT(took, 4 * kMillisecond) << "not when TCP sends it again, which is never here";
+    EXPECT_LT(took, 4 * kMillisecond) << "the session does not wait for TCP's retransmission, which never happens here";
     // The session does not use the stalled connection until its owner attaches it again.
     const uint64_t frames = connection.ends[0].frames;
     for (int i = 0; i < 20; ++i) met.send(4000);
@@ -177,7 +177,7 @@ TEST(SessionLoss, NoFailoverFromAConnectionToAComputingPeer) {
     const uint64_t datagrams = met.end(0).datagrams;
     for (int i = 0; i < 20; ++i) met.send(4000);
     met.network.run_until(met.network.now + kSecond);
-    EXPECT_LT(met.end(0).datagrams - datagrams, 30u) << "questions, less and less often";
+    EXPECT_LT(met.end(0).datagrams - datagrams, 30u) << "only requests for an acknowledgement, less and less often";
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
     connection.ends[0].let_go();
     met.network.listen(1);
@@ -193,7 +193,7 @@ TEST(SessionLoss, AnAcknowledgementLostBesideAConnectionIsProbedFor) {
     for (int i = 0; i < 5; ++i) met.send(4000);
     met.time_to_arrive();
     met.network.run_until(met.network.now + 20 * kMillisecond);
-    EXPECT_TRUE(met.network.session(0).idle()) << "the memory is its own again, though the peer has nothing more to say";
+    EXPECT_TRUE(met.network.session(0).idle()) << "the sender's memory is released, though the peer sends no data";
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
@@ -206,7 +206,7 @@ TEST(SessionLoss, TheFirstAcknowledgementIsProbedForIfLost) {
     for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(network.send(0, i, 4000));
     network.run_until(network.now + 5 * kSecond);
     EXPECT_EQ(got, 5u);
-    EXPECT_TRUE(network.session(0).idle()) << "the way has no round trip yet, but it can be asked";
+    EXPECT_TRUE(network.session(0).idle()) << "a path without a measured round-trip time can be asked for an acknowledgement";
 }
 
 TEST(SessionLoss, ALostShortDatagramIsRetransmittedBesideTheConnection) {
@@ -232,10 +232,10 @@ uint64_t alone_while(Met& met, uint64_t duration, uint64_t pause) {
 
 TEST(SessionLoss, AcknowledgementsAreDelayedAfterALongTimeWithoutLoss) {
     Met met;
-    EXPECT_GE(alone_while(met, 30 * kMillisecond, kMillisecond), 28u) << "each by itself at first";
+    EXPECT_GE(alone_while(met, 30 * kMillisecond, kMillisecond), 28u) << "at first, each datagram is acknowledged separately";
     alone_while(met, kSecond, kMillisecond);
     EXPECT_TRUE(met.network.session(0).allows_hold());
-    EXPECT_LE(alone_while(met, 64 * kMillisecond, kMillisecond), 9u) << "one in 8 ms";
+    EXPECT_LE(alone_while(met, 64 * kMillisecond, kMillisecond), 9u) << "at most one acknowledgement in 8 ms";
     // An acknowledgement is held for at most 32 datagrams.
     EXPECT_GE(alone_while(met, 64 * kMillisecond, 50 * kMicrosecond), 64 * 20 / 32);
     EXPECT_EQ(met.end(0).counters.timeouts, 0u);

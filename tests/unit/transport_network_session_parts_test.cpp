@@ -158,17 +158,17 @@ TEST(CongestionWindow, GrowsWhenUsedAndShrinksOncePerRound) {
     window.set_datagram(1000);
     const uint64_t first = window.bytes();
     window.acknowledged(10'000, false);
-    EXPECT_EQ(window.bytes(), first) << "nothing kept more from being sent";
+    EXPECT_EQ(window.bytes(), first) << "the window did not limit the sender, so it must not grow";
     window.acknowledged(10'000, true);
-    EXPECT_EQ(window.bytes(), first + 10'000) << "slow start";
+    EXPECT_EQ(window.bytes(), first + 10'000) << "in slow start the window grows by the acknowledged bytes";
     window.lost(5, 20);
     const uint64_t cut = window.bytes();
     EXPECT_EQ(cut, (first + 10'000) * 7 / 10);
     window.lost(7, 30);
     window.lost(19, 30);
-    EXPECT_EQ(window.bytes(), cut) << "sent before the cut";
+    EXPECT_EQ(window.bytes(), cut) << "the lost datagram was sent before the window was reduced";
     window.acknowledged(cut, true);
-    EXPECT_LE(window.bytes(), cut + 1000) << "one datagram per round trip";
+    EXPECT_LE(window.bytes(), cut + 1000) << "after slow start the window grows by one datagram per round trip";
     window.lost(25, 40);
     EXPECT_LT(window.bytes(), cut);
     for (uint64_t i = 0; i < 100; ++i) window.lost(100 * i + 100, 100 * i + 200);
@@ -189,7 +189,8 @@ TEST(RoundTrip, FollowsTheMeasuredTimes) {
     EXPECT_EQ(time.timeout(), kFirstTimeout);
     for (int i = 0; i < 100; ++i) time.sample(50 * kMicrosecond);
     EXPECT_EQ(time.smoothed(), 50 * kMicrosecond);
-    EXPECT_EQ(time.timeout(), 100 * kMicrosecond + 2 * kAckDelay) << "two round trips, and what the peer may wait";
+    EXPECT_EQ(time.timeout(), 100 * kMicrosecond + 2 * kAckDelay)
+        << "two round trips, and twice the time for which the peer may delay an acknowledgement";
     for (int i = 0; i < 100; ++i) time.sample(40 * kMillisecond);
     EXPECT_GT(time.timeout(), 80 * kMillisecond);
     EXPECT_LT(time.timeout(), 90 * kMillisecond);
@@ -254,7 +255,7 @@ TEST(Datagram, IsRefusedIfMalformed) {
     EXPECT_FALSE(with([](DatagramHeader& h, AckRange*) { h.bytes += 8; }));
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[0].length = 0; }));
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[0].start = 0; }));
-    EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[0].length = 16; })) << "touching the next";
+    EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[0].length = 16; })) << "the range touches the next one";
     EXPECT_FALSE(with([](DatagramHeader&, AckRange* r) { r[1].start = 12; }));
 }
 
@@ -326,7 +327,7 @@ TEST(Reassembly, StoresNoMoreThanItsWindow) {
     EXPECT_EQ(give(4088), Reassembly::ReassemblyResult::duplicate);
     int kept = 1;
     for (uint64_t offset = 16; offset < 4088; offset += 16) kept += give(offset) == Reassembly::ReassemblyResult::early;
-    EXPECT_LT(kept, 8192 / 24) << "crumbs cost more than they weigh";
+    EXPECT_LT(kept, 8192 / 24) << "small fragments need more memory than their length";
     AckRange ranges[16];
     bool more = false;
     EXPECT_EQ(in.ranges(ranges, 16, more), 16);

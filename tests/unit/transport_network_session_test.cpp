@@ -57,7 +57,7 @@ TEST(Session, EveryFateOfTheFirstDatagrams) {
             return which < kDecided ? static_cast<Fate>(fates >> (2 * which) & 3) : Fate::arrives;
         };
         Exchange exchange(network, 4, 2500);
-        ASSERT_TRUE(exchange.run(2000)) << "fates " << fates;
+        ASSERT_TRUE(exchange.run(2000)) << "failed with the datagram fates " << fates;
         ASSERT_FALSE(network.undecodable);
     }
 }
@@ -248,7 +248,7 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
                 exchange.fill();
             }
             EXPECT_LT(network.refusals, 5000u) << static_cast<int>(why) << " " << rails;
-            EXPECT_TRUE(rails == 2 || exchange.complete()) << "the other rail does";
+            EXPECT_TRUE(rails == 2 || exchange.complete()) << "the datagrams use the other rail";
             for (int i = 0; i < rails; ++i) network.refuses[i] = SendResult::done;
             if (rails == 1) {
                 exchange.got[0] = exchange.got[1] = exchange.sent[0] = exchange.sent[1] = 0;
@@ -338,7 +338,7 @@ TEST(Session, KeepalivesOfTheDaemonKeepAComputingPeerAlive) {
     }
     EXPECT_EQ(network.ends[0]->given_up, 0);
     EXPECT_FALSE(network.send(0, exchange.sent[0], 3000)) << "the buffer is full, and memory bounded";
-    EXPECT_LT(network.ends[0]->datagrams - before, 600 * 3 + 1000) << "a datagram now and then";
+    EXPECT_LT(network.ends[0]->datagrams - before, 600 * 3 + 1000) << "an idle peer gets a datagram only now and then";
     network.listen(1);
     const uint64_t awake = network.now;
     ASSERT_TRUE(exchange.run(kSteps)) << exchange.state();
@@ -517,7 +517,7 @@ TEST(Session, AnyTemporaryFaultIsSurvived) {
         ASSERT_TRUE(exchange.run(3'000'000)) << "seed " << seed << ": " << exchange.state();
         ASSERT_FALSE(network.undecodable);
     }
-    EXPECT_GT(unfinished, kTroubles / 4) << "the troubles came after all was over";
+    EXPECT_GT(unfinished, kTroubles / 4) << "most faults occurred after all messages had arrived, so they tested nothing";
 }
 
 TEST(Session, ABrokenStreamEndsTheSession) {

@@ -187,7 +187,7 @@ TEST(TcpRails, SocketsToARemovedInterfaceOfThePeerAreClosedAtOnce) {
     pair.low.tcp->lose_remote(*pair.low.connection, loopback(1));
     pair.low.tcp->poll(now_ns());
     EXPECT_EQ(pair.low.tcp->counters().sockets, 1u);
-    EXPECT_EQ(pair.low.rerouted, 1) << "the first socket had carried the frames";
+    EXPECT_EQ(pair.low.rerouted, 1) << "the frames move, because the first socket has carried them";
     EXPECT_EQ(pair.low.send("on"), SendResult::done);
     ASSERT_TRUE(pair.until([&] { return pair.high.frames.size() == 1; }));
     EXPECT_EQ(pair.low.broken + pair.high.broken, 0);

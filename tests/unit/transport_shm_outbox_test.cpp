@@ -179,7 +179,7 @@ class Orders final : public test::Exploration<World> {
 TEST(OutboxModel, TwoReadersInEveryOrder) {
     Orders orders(false);
     test::explore(orders);
-    EXPECT_GT(orders.most_without, 0u) << "never exhausted";
+    EXPECT_GT(orders.most_without, 0u) << "the outbox was never full, so this case was not tested";
     EXPECT_GT(orders.all_sent, 0u);
 }
 
@@ -291,7 +291,8 @@ TEST(Outbox, IsExhaustedByIdleReadersButNotForever) {
         for (size_t to = 0; to + 1 < lines.rings.size(); ++to)
             if (lines.send(to, number, kOutboxPayload)) ++number, held += kOutboxPayload;
     EXPECT_GT(held, kOutboxBytes * 3 / 4);
-    for (int i = 0; i < 100; ++i) EXPECT_FALSE(lines.send(19, number, kOutboxPayload)) << "a held part was given away";
+    for (int i = 0; i < 100; ++i)
+        EXPECT_FALSE(lines.send(19, number, kOutboxPayload)) << "memory of an unread message was reused";
     // Reader 7 reads its messages. The last reader then gets the memory that it needs, as often as it reads.
     while (!lines.rings[7].sent.empty()) lines.expect(7);
     lines.rings[7].reader.retire();
@@ -330,7 +331,7 @@ TEST(Outbox, AReassignedRingHoldsNoMemory) {
     EXPECT_FALSE(lines.outbox.held_by(&lines.rings[0]));
     lines.rings[0].sent.clear();
     lines.rings[0].writer = RingWriter(*lines.rings[0].ring);
-    EXPECT_FALSE(lines.rings[0].reader.front()) << "a packet of the last user is seen";
+    EXPECT_FALSE(lines.rings[0].reader.front()) << "the reader sees a packet of the ring's former writer";
     for (uint64_t number = 0; number < 300; ++number) {
         ASSERT_TRUE(lines.send(0, number, 2000));
         lines.expect(0);
@@ -348,7 +349,7 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
     EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096);
     ASSERT_TRUE(lines.send(1, number++, 10000));
     lines.outbox.release_idle();
-    EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096) << "it was used a moment ago";
+    EXPECT_EQ(resident_pages(lines.memory), kOutboxBytes / 4096) << "the outbox keeps its pages, because it was used recently";
     lines.rings[0].reader.retire();
     lines.outbox.release_idle();
     EXPECT_LE(resident_pages(lines.memory), 4u);

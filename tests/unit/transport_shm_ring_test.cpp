@@ -86,7 +86,7 @@ TEST_F(Rings, IsAQueue) {
         RingWriter writer = begin();
         std::deque<Packet> model;
         uint64_t number = 0;
-        EXPECT_EQ(reader.front(), nullptr) << "a packet of the last user is seen";
+        EXPECT_EQ(reader.front(), nullptr) << "the reader sees a packet of the ring's former writer";
         for (int step = 0; step < 3000 && !HasFailure(); ++step) {
             // Send and receive in bursts, so that the ring is sometimes full and sometimes empty.
             const bool sending = step / 200 % 2 ? random() % 4 == 0 : random() % 4 != 0;

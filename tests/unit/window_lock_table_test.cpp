@@ -28,7 +28,7 @@ TEST_F(LockTableTest, SharedLocksCoexist) {
     EXPECT_FALSE(board.try_exclusive(here(3), 2));
     board.release_shared(0, 2);
     board.release_shared(1, 2);
-    EXPECT_FALSE(board.try_exclusive(here(3), 2)) << "one of another host has it still";
+    EXPECT_FALSE(board.try_exclusive(here(3), 2)) << "a process on another host still holds the lock";
     board.release_shared_for_another(2);
     EXPECT_TRUE(board.try_exclusive(here(3), 2));
     board.release_exclusive(2);
@@ -36,12 +36,12 @@ TEST_F(LockTableTest, SharedLocksCoexist) {
 
 TEST_F(LockTableTest, AnExclusiveLockExcludesAll) {
     EXPECT_TRUE(board.try_exclusive(here(1), 0));
-    EXPECT_TRUE(board.try_exclusive(here(1), 0)) << "it has it";
+    EXPECT_TRUE(board.try_exclusive(here(1), 0)) << "the process already holds the lock";
     EXPECT_FALSE(board.try_exclusive(here(2), 0));
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_afar(1), 0)) << "rank 1 of another host is not the process in place 0";
     EXPECT_FALSE(board.try_shared(3, 0));
     EXPECT_FALSE(board.try_shared_for_another(0));
-    EXPECT_TRUE(board.try_exclusive(here(3), 1)) << "another target";
+    EXPECT_TRUE(board.try_exclusive(here(3), 1)) << "a lock of another target is independent";
     board.release_exclusive(0);
     EXPECT_TRUE(board.try_shared(3, 0));
 }
@@ -49,17 +49,17 @@ TEST_F(LockTableTest, AnExclusiveLockExcludesAll) {
 TEST_F(LockTableTest, WritersDoNotStarve) {
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
-    EXPECT_FALSE(board.try_shared(2, 3)) << "it came after the one that waits";
+    EXPECT_FALSE(board.try_shared(2, 3)) << "this shared request came after the waiting exclusive one";
     EXPECT_FALSE(board.try_exclusive(here(2), 3));
     board.release_shared(0, 3);
-    EXPECT_FALSE(board.try_exclusive(here(2), 3)) << "it is for the one that waits";
+    EXPECT_FALSE(board.try_exclusive(here(2), 3)) << "the lock is reserved for the process that waits";
     EXPECT_TRUE(board.try_exclusive(here(1), 3));
     board.release_exclusive(3);
     // When a wait for an exclusive lock is cancelled, other processes can lock.
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     board.withdraw_exclusive(here(2), 3);
-    EXPECT_FALSE(board.try_shared(2, 3)) << "the word was another's";
+    EXPECT_FALSE(board.try_shared(2, 3)) << "the wait of another process still blocks new shared locks";
     board.withdraw_exclusive(here(1), 3);
     EXPECT_TRUE(board.try_shared(2, 3));
 }
@@ -73,7 +73,7 @@ TEST_F(LockTableTest, ASharedLockMayOvertakeAWaitingWriter) {
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
     board.release_shared_for_another(3);
     EXPECT_TRUE(board.try_exclusive(here(1), 3));
-    EXPECT_FALSE(board.try_shared_for_another(3, true)) << "the lock is had";
+    EXPECT_FALSE(board.try_shared_for_another(3, true)) << "the lock is held already";
     board.release_exclusive(3);
 }
 
@@ -94,13 +94,13 @@ TEST_F(LockTableTest, LocksOfDeadProcessesAreReleased) {
     EXPECT_FALSE(board.try_exclusive(here(3), 2));
     board.begin_wait(3, 2);
     const auto is_3 = [](uint32_t who) { return who == 3; };
-    EXPECT_FALSE(board.bury_holders(3, is_3)) << "it has no part in that one";
+    EXPECT_FALSE(board.bury_holders(3, is_3)) << "the dead process does not hold this lock";
     EXPECT_TRUE(board.bury_holders(0, is_3));
     EXPECT_TRUE(board.try_exclusive(here(1), 0));
     EXPECT_TRUE(board.try_exclusive(here(1), 1));
-    EXPECT_TRUE(board.try_shared(1, 2)) << "the dead one waited in its way";
+    EXPECT_TRUE(board.try_shared(1, 2)) << "the dead process's wait must no longer block other locks";
     board.each_waiter(2, [](uint32_t) { FAIL() << "a dead process waits"; });
-    EXPECT_FALSE(board.bury_holders(0, [](uint32_t) { return false; })) << "the living keep theirs";
+    EXPECT_FALSE(board.bury_holders(0, [](uint32_t) { return false; })) << "living processes keep their locks";
 }
 
 TEST_F(LockTableTest, WaitersAreFound) {

@@ -54,14 +54,14 @@ TEST_F(RemoteLockServerTest, ServesInTheOrderOfRequests) {
 
 TEST_F(RemoteLockServerTest, ADuplicateRequestCountsOnce) {
     EXPECT_TRUE(exclusive(5, 1));
-    EXPECT_FALSE(exclusive(5, 1)) << "it waits";
+    EXPECT_FALSE(exclusive(5, 1)) << "the duplicate is ignored, because 5 waits already";
     EXPECT_EQ(next(), 5);
-    EXPECT_FALSE(exclusive(5, 1)) << "it has it";
+    EXPECT_FALSE(exclusive(5, 1)) << "the duplicate is ignored, because 5 holds the lock";
     EXPECT_TRUE(exclusive(6, 1));
     EXPECT_TRUE(desk.release(5, 1));
-    EXPECT_FALSE(exclusive(5, 1)) << "it has given it back";
+    EXPECT_FALSE(exclusive(5, 1)) << "the duplicate is ignored, because 5 has released this lock";
     EXPECT_EQ(next(), 6);
-    EXPECT_FALSE(desk.release(5, 1)) << "that it did before, and 6 has it now";
+    EXPECT_FALSE(desk.release(5, 1)) << "5 released the lock before, and 6 holds it now";
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe));
     EXPECT_EQ(next(), -1);
     EXPECT_TRUE(desk.release(6, 1));
@@ -70,10 +70,10 @@ TEST_F(RemoteLockServerTest, ADuplicateRequestCountsOnce) {
 
 TEST_F(RemoteLockServerTest, AReleaseWithoutALockIsIgnored) {
     EXPECT_TRUE(exclusive(5, 1));
-    EXPECT_FALSE(desk.release(5, 1)) << "it waits still";
+    EXPECT_FALSE(desk.release(5, 1)) << "5 still waits, so it has no lock to release";
     EXPECT_EQ(next(), 5);
     EXPECT_FALSE(desk.release(6, 1));
-    EXPECT_FALSE(desk.release(5, 2)) << "another number";
+    EXPECT_FALSE(desk.release(5, 2)) << "the number is not that of the held lock";
     EXPECT_FALSE(desk.release(-1, 1));
     EXPECT_FALSE(board.try_exclusive(LockTable::holder_here(kNeighbour), kMe)) << "5 has it";
 }
@@ -84,8 +84,8 @@ TEST_F(RemoteLockServerTest, AnOvertakingRequestWaitsForTheOneBefore) {
         EXPECT_TRUE(desk.add_request({5, number, first_exclusive}));
         EXPECT_EQ(next(), 5);
         EXPECT_TRUE(exclusive(5, number + 1));
-        EXPECT_EQ(next(), -1) << "otherwise one release would count for two";
-        EXPECT_FALSE(shared(5, number + 2)) << "a third one at once is a lie";
+        EXPECT_EQ(next(), -1) << "a second grant would let one release count for two";
+        EXPECT_FALSE(shared(5, number + 2)) << "a correct process does not request a third lock at once";
         EXPECT_TRUE(desk.release(5, number));
         EXPECT_EQ(next(), 5);
         EXPECT_TRUE(desk.release(5, number + 1));

@@ -29,7 +29,7 @@ struct Facts {
         int version = 2;
         std::string text;
     };
-    std::vector<Gid> gids = {};  ///< empty: RoCE v2, ::ffff:10.0.0.<number of the device, from 1>
+    std::vector<Gid> gids = {};  ///< GID table; empty: one entry, RoCE v2, ::ffff:10.0.0.<number of the device, from 1>
 };
 
 /// How the network treats datagrams, and how completion queues order them. Chances in percent.

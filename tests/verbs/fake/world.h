@@ -58,7 +58,7 @@ struct CompletionQueue {
     ibv_cq shown = {};
     struct Entry {
         ibv_wc told;
-        uint64_t work;  ///< number of the queue pair's send slots that are free after it
+        uint64_t work;  ///< value of QueuePair::freed when this completion has been polled
         bool of_send;
     };
     std::deque<Entry> entries;
