@@ -105,7 +105,7 @@ class DaemonClient {
         while (read(signals_, &info, sizeof info) == sizeof info) {
             const int number = static_cast<int>(info.ssi_signo);
             const bool deadly = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
-            // Before the job has started there is no process to forward to: closing the connection ends it.
+            // Before the job has started, no process can receive the signal. Closing the connection ends the job.
             if (deadly && (!started_ || finished_)) return end(128 + number);
             send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
             if (insistence_.grows(number)) end_soon(128 + number);
@@ -162,7 +162,7 @@ class DaemonClient {
     void check_daemon() {
         const std::chrono::milliseconds limit(config().silence_ms);
         const auto now = EventLoop::Clock::now();
-        if (now - last_check_ > limit / 2) last_received_ = now;  // this process itself was suspended
+        if (now - last_check_ > limit / 2) last_received_ = now;  // silence during a suspension of this process
         last_check_ = now;
         if (finished_ || loop_.stopped()) return;
         if (now - last_received_ > limit) return stop_with_error();

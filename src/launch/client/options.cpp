@@ -210,7 +210,8 @@ class Parser {
         }
     }
 
-    // Stores the path; finish() reads the plan. Variables that the user sets explicitly come later in the list and take precedence.
+    // Stores the plan's path; finish() reads the file. Variables that the user sets explicitly take precedence over the plan's, because
+    // they come later in the list.
     void take_plan(const Given& given) { plan_path_ = given.value; }
 
     void stand_in(const Given& given) {
@@ -256,7 +257,7 @@ class Parser {
         } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
             error_ = "'--map-by " + given.value + "' is not valid; use slot, node or core";
         }
-        // Modifiers (PE=2, oversubscribe, ...) limit the processes of a host; here a host has no limit.
+        // Modifiers (PE=2, oversubscribe, ...) limit the number of processes on a host. Starling has no such limit, so it ignores them.
         if (colon != std::string::npos && error_.empty())
             out_.notes.push_back("the modifier in --map-by " + given.value + " is not needed and ignored");
     }

@@ -41,7 +41,7 @@ struct Submission {
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< variables NAME=value of mpiexec
-    bool partial = false;                  ///< `environment` is only the part that ranks on other hosts receive
+    bool partial = false;                  ///< true: `environment` has only the variables that ranks on other hosts receive
 };
 
 /// Payload of started: whether the job was started.

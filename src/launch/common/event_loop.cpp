@@ -58,7 +58,7 @@ void EventLoop::cancel(TimerId id) {
 int EventLoop::milliseconds_to_next_timer() const {
     if (timers_.empty()) return -1;
     const auto left = timers_.begin()->first - Clock::now();
-    // Rounded up: waking a fraction early would spin until the timer is due.
+    // Round up: waking a fraction of a millisecond early would spin until the timer is due.
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     return static_cast<int>(std::clamp<int64_t>(ms, 0, 1 << 30));
 }

@@ -19,7 +19,7 @@ namespace starling::launch {
 
 namespace {
 
-// If the filter is invalid, all interfaces are used here; the ranks report the error.
+// Returns the filter of STARLING_IP_INTERFACES. If it is invalid, returns one that admits all interfaces; the ranks report the error.
 job::InterfaceFilter chosen_rails() {
     job::InterfaceFilter choice;
     if (job::InterfaceFilter::parse(config().ip_interfaces, choice) == MPI_SUCCESS) return choice;

@@ -16,9 +16,9 @@ struct Plan;
 
 /// The order in which ranks are placed on hosts.
 enum class Mapping : uint32_t {
-    slot,  ///< fills one host's slots after the other
-    node,  ///< round robin, one rank per host
-    core,  ///< as `slot`, but with one slot per core
+    slot,  ///< as many ranks on a host as it has slots, then the next host
+    node,  ///< round robin: one rank per host in turn
+    core,  ///< as many ranks on a host as it has cores, then the next host
 };
 
 /// The variables of mpiexec's environment that reach processes on other hosts. Processes on mpiexec's own host inherit all of them.
@@ -49,11 +49,11 @@ inline constexpr uint32_t kInfiniteUniverse = ~0u;
 
 struct JobSpec {
     std::vector<Program> programs;
-    std::string blob;                  ///< description of the parents for the job segment, opaque here
-    job::JobId parent = 0;             ///< the job that asked for the spawn, 0 if none
-    bool forward_input = false;        ///< true: standard input is passed to rank 0
-    bool recovers = false;             ///< true: the job survives the death of a rank, and the other ranks get errors
-    bool encrypts = false;             ///< true: the user requires encryption between hosts, so the universe must encrypt
+    std::string blob;            ///< description of the parents for the job segment, opaque here
+    job::JobId parent = 0;       ///< the job that asked for the spawn, 0 if none
+    bool forward_input = false;  ///< true: standard input is passed to rank 0
+    bool recovers = false;       ///< true: the job survives the death of a rank, and the other ranks get errors
+    bool encrypts = false;       ///< true: the user requires encryption between hosts, so the job needs an encrypted universe
     std::shared_ptr<const Plan> plan;  ///< plan for this job and its spawned jobs; null: none. Only the root keeps it
     /// MPI_UNIVERSE_SIZE of this job and its spawned jobs. 0: the larger of the hosts' slots and the job's size.
     uint32_t universe_size = 0;
@@ -91,7 +91,7 @@ struct JobPart {
     job::JobDescription description;
     uint32_t my_host = job::kNoHost;   ///< index of this host in the description's host table; kNoHost: no rank is here
     std::vector<uint32_t> tree_hosts;  ///< number in the daemon tree, for each host of the description's host table
-    uint32_t number = 0;               ///< number of the job (LocalJob::number)
+    uint32_t number = 0;               ///< number of the job within its client (LocalJob::number)
     JobStyle style;
     std::vector<std::string> environment;  ///< NAME=value, added to the daemon's own environment or replacing it
     bool whole_environment = false;        ///< true: `environment` replaces the daemon's

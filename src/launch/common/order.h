@@ -22,15 +22,15 @@ enum class OrderKind : uint32_t {
     kill = 6,            ///< send SIGKILL to the job at once
     signal = 7,          ///< signal: for the job's ranks. Job 0: the root itself is suspended or continued
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
-    ring = 9,            ///< wake the job's ranks, which then check the job's state
+    ring = 9,            ///< wake the job's ranks, so that they check the job's state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
-    written = 11,        ///< descriptor, count: number of bytes of the job's output that were passed on
-    answer = 12,         ///< answers an `rank_request`; its token and message, bytes: the reply
+    written = 11,        ///< `count` bytes of the job's output to `descriptor` were passed on
+    answer = 12,         ///< reply to a `rank_request`: its token and message; bytes: the reply
     stacks = 13,         ///< write the stacks of the job's ranks to its standard error
     serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
-    to_client = 15,      ///< a frame for a client of this host; connection, message, bytes: the payload
+    to_client = 15,      ///< a frame for a client of this host; connection, message; bytes: the payload
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
-    gather_ports = 17,   ///< gather the ports of some hosts of the job; round, bytes: the set of these hosts
+    gather_ports = 17,   ///< gather the ports of some hosts of the job; round; bytes: the set of these hosts
     table = 18,          ///< bytes: PortTable of the job, for the host agents that asked for it
 
     // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
@@ -38,21 +38,21 @@ enum class OrderKind : uint32_t {
     started = 32,        ///< gathered: result of `start`; piece: StartReport
     failed = 33,         ///< a rank of the job failed; bytes: FailureReport
     ranks_ended = 34,    ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
-    output = 35,         ///< descriptor, bytes: lines (bulk)
+    output = 35,         ///< output of ranks (bulk): descriptor; bytes: lines
     taken = 36,          ///< the last piece of input was passed on to rank 0
     rank_request = 37,   ///< a rank's request: token, message, rank, bytes: the request
     print = 38,          ///< text: a line for the program that started the daemons
     stacks_shown = 39,   ///< all stacks have been sent (bulk)
-    client = 40,         ///< a client's frame, with the fields of to_client
-    client_closed = 41,  ///< a client has disconnected; connection
+    client = 40,         ///< a frame of a client of this host; its fields are as in to_client
+    client_closed = 41,  ///< a client has disconnected; connection: its number
     arrived = 42,        ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
     want_table = 43,     ///< gathered, eager: request for the table of the job's ports
-    host_ports = 44,     ///< gathered; round; piece: HostPorts
+    host_ports = 44,     ///< gathered: ports of this host's ranks for gather_ports; round; piece: HostPorts
     absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
     // host agent → host agent
-    want_ports = 64,  ///< rank: whose port is wanted; answered when the port is known
-    ports = 65,       ///< rank: as asked; host; bytes: a word per rank of that host; looks: those of the rank in question
+    want_ports = 64,  ///< request for the port of `rank`, answered when the port is known
+    ports = 65,       ///< reply to want_ports; host; bytes: port word per rank of that host; polls: RankCell::polls of `rank`
     abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
 };
 

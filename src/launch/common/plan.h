@@ -17,7 +17,7 @@ struct Plan {
     struct PlanPhase {
         std::string name;
         uint64_t from = 1, to = 1;
-        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< peers of each rank; ranks without may be missing
+        std::map<uint32_t, std::vector<control::PlannedPeer>> peers;  ///< peers by rank; may lack ranks without peers
         bool operator==(const PlanPhase&) const = default;
     };
     std::string application;  ///< base name of the application's command
@@ -27,7 +27,7 @@ struct Plan {
     std::string collectives;  ///< value for STARLING_PLAN_COLLECTIVES
     bool operator==(const Plan&) const = default;
 
-    /// Returns whether the plan is for this job; a plan of size 0 is for none.
+    /// Returns whether the plan is for this job. A plan of size 0 fits no job.
     bool is_for(std::string_view command, uint32_t processes) const;
     control::PlanReply part_of(uint32_t rank) const;
     /// Adds the variables that the job's programs need. Settings that concern several processes at once are passed in the environment; each

@@ -180,8 +180,8 @@ bool HostJob::on_frame(FrameServer::ConnectionId id, const control::ControlFrame
     bootstrap::HostJoin join;
     bootstrap::HostWelcome welcome;
     if (frame.kind != control::MessageKind::hello) return false;
-    if (!job_ && !manager_known_) return false;  // the job has ended: the rank must ask the next helper
-    // In other versions, only the first field is the same.
+    if (!job_ && !manager_known_) return false;  // The job has ended here, so this rank must join through a new helper.
+    // A rank of another version may encode all fields but the first differently.
     const auto version = Reader(frame.payload).number<uint32_t>();
     if (!understands(version))
         welcome.refusal =

@@ -15,7 +15,7 @@ namespace starling::launch {
 /// Reads the file at `path` as the description of a job that has `rank` on this host. Returns false and sets failure_text() on failure.
 bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host);
 
-/// Returns the process whose file `path`, /proc/PID/fd/FD, is; -1 if it names none.
+/// Returns PID if `path` has the form /proc/PID/fd/FD; otherwise -1.
 pid_t owner_of(const char* path);
 
 /// Returns the process that monitors process `pid` for the manager: its nearest ancestor that is not itself that rank (a wrapper has the

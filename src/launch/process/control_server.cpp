@@ -56,7 +56,7 @@ bool ControlServer::handle_hello(FrameServer::ConnectionId id, const control::Co
 void ControlServer::reply(FrameServer::ConnectionId id, std::string_view payload) {
     const auto asker = askers_.find(id);
     if (asker == askers_.end()) return;
-    const Asker who = asker->second;  // a copy, because send() may close the connection
+    const Asker who = asker->second;  // copied, because send() may close the connection and erase the entry
     server_.send(id, MessageKind::reply, payload);
     LocalJob* job = launcher_.find_job(who.job);
     if (!job) return;

@@ -15,7 +15,7 @@
 
 namespace starling::launch {
 
-/// How many ranks run on each core, awake or asleep, as the ranks themselves report in their job segments.
+/// The number of ranks, awake or asleep, on each core, as the ranks themselves report it in their job segments.
 class CoreUse {
   public:
     /// Counts the ranks of a job that have not ended. Ranks that have not reported their core yet count in ranks() only.

@@ -16,16 +16,16 @@ class Launcher;
 
 enum class NextCheck : uint8_t {
     now,
-    later,  ///< no rank can wait yet
+    later,  ///< check later: no rank can wait yet
     never,  ///< no more checks are needed
 };
 
 struct EndedLook {
     job::JobId job = 0;
     std::chrono::milliseconds longest{};              ///< upper limit of the interval between two checks
-    std::function<NextCheck()> state;                 ///< called before and after each check: are more checks needed?
+    std::function<NextCheck()> state;                 ///< called before and after each check; returns when to check next
     std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
-    std::function<void()> found;                      ///< called when a rank waits; there are no more checks then
+    std::function<void()> found;                      ///< called when a rank waits for the ended one; no more checks follow
 };
 
 /// Starts the checks, the first after one second. Calls no function of `look` after `state` has returned `never`.

@@ -12,7 +12,7 @@ namespace starling::launch {
 
 class Launcher;
 
-/// Conditions without which the report is empty.
+/// Conditions for a report: if one of them is not met, the report is empty.
 struct ExplainWhen {
     int quiet = 0;               ///< seconds; the report is empty unless no rank has made progress for that time
     bool ended_awaited = false;  ///< true: the report is empty unless a rank waits for a process that has ended

@@ -18,12 +18,12 @@ struct LocalRank {
     pid_t pid = -1;  ///< pid and process group; -1 once process and group have ended
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
-    int core = -1;               ///< index in the launcher's CoreMap; -1: not bound
+    int core = -1;               ///< index of the core in the launcher's CoreMap; -1: not bound
     bool marked_failed = false;  ///< true: the job segment shows the failure to all its readers
 };
 
 struct LocalJob {
-    uint32_t number = 0;  ///< number of the job for its client: 0 for the first job, spawned jobs count up
+    uint32_t number = 0;  ///< number of the job within its client: 0 for the first job, spawned jobs count up
     job::JobSegment segment;
     std::vector<LocalRank> ranks;       ///< ranks on this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< names of the programs by appnum, for messages
@@ -39,7 +39,8 @@ struct LocalJob {
     bool arrival_reported = false;  ///< true: the root knows that all ranks of this host have reached the end of MPI_Init
     bool reported = false;          ///< true: the root knows that all ranks of this host have ended
     std::vector<uint32_t>
-        tree_hosts;  ///< as JobPart::tree_hosts; empty: the job has one host, or its other hosts have no daemon of this universe
+        tree_hosts;  ///< by index in the job's host table: the host's number in the daemon tree; empty: the job has one host, or its other
+                     ///< hosts have no daemon of this universe
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

@@ -233,7 +233,7 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     }
     if (null_input_ < 0) null_input_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     start.input = null_input_;
-    int ours[3] = {-1, -1, -1};  // our ends of the rank's pipes
+    int ours[3] = {-1, -1, -1};  // the launcher's ends of the rank's three pipes
     process.step = "pipe";
     if (forward_input) start.input = open_input(job, ours[0]);
     const bool has_output = open_output(job, rank, start, ours);
@@ -286,7 +286,7 @@ bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& sta
     for (const int target : {1, 2}) {
         route.target = target;
         route.terminal = !must && isatty(target);
-        if (!must && leads_nowhere(target)) continue;  // lines to /dev/null need not be kept whole
+        if (!must && leads_nowhere(target)) continue;  // lines written to /dev/null need no pipe that keeps them whole
         if (target == 1 || !one) ours[target] = output().open_pipe(route);
         if (must && ours[target] < 0) return false;
     }

@@ -165,7 +165,7 @@ LocalJob& Launcher::adopt(job::JobSegment&& segment) {
     job.segment = std::move(segment);
     job::JobHeader& header = job.segment.header();
     job.external = true;
-    job.running = 1;  // the process that adopted the job
+    job.running = 1;  // 1 for the process that adopted the job
     job.ranks.resize(header.local_ranks);
     job.programs.push_back(header.command);
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());

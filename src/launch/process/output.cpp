@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kBuffer = 64 * 1024;          // capacity of a pipe
 constexpr size_t kLongestLine = 64 * 1024;     // longer lines are split
-constexpr size_t kEnoughPending = 256 * 1024;  // beyond this, the ranks have to wait
-constexpr size_t kMostRest = 1024 * 1024;      // capacity of a pipe; a process that writes more never stops
+constexpr size_t kEnoughPending = 256 * 1024;  // unwritten bytes beyond which the ranks' pipes are not read
+constexpr size_t kMostRest = 1024 * 1024;      // limit for the rest of a pipe (its capacity): some processes write without end
 constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};
 constexpr uint64_t kBlock = 4096;  ///< block size of the C library when it writes to a pipe
 constexpr int kLastWait = 2000;    ///< ms to wait for a reader at the end
@@ -298,7 +298,7 @@ void OutputTagger::lose(OutputSink& sink, int error) {
         return sink.from_elsewhere ? report_reader_closed() : void();
     }
     exit_code_ = 1;
-    // Later output may find room again, so the sink stays open.
+    // The sink stays open, since later writes may succeed (a full disk may have room again).
     if (std::exchange(sink.failed, true) || name_.empty() || sink.target == 2) return;
     write_lines(2,
                 name_ + ": output of the processes can't be written to standard output and is lost: " + std::strerror(error) +

@@ -46,8 +46,8 @@ class OutputTagger {
 
     /// Writes lines of other hosts to this process's standard output or error. `written` is called when there is room for more.
     void write_lines(int target, std::string_view lines, std::function<void()> written);
-    /// Called soon after lines of other hosts met a reader that has closed its end: the processes that wrote them cannot notice it by
-    /// SIGPIPE.
+    /// Called soon after the reader of this process's output has closed its end while lines of other hosts were written. The processes that
+    /// wrote them cannot notice it by SIGPIPE.
     std::function<void()> on_reader_closed;
 
     /// Reads all data that the pipes hold now.

@@ -129,7 +129,7 @@ class AgentStart : public NodeStart {
     int status_ = 0;
     int in_ = -1, out_ = -1, err_ = -1, pid_fd_ = -1;
     bool version_seen_ = false;
-    bool connected_ = false;  ///< reported by the node
+    bool connected_ = false;  ///< true: the node has reported that it is connected
     EventLoop::TimerId timer_ = 0;
 };
 
@@ -230,7 +230,8 @@ void AgentStart::on_pid_ready() {
     int status = 0;
     const pid_t pid = waitpid(pid_, &status, WNOHANG);
     if (pid == 0) return;
-    // Code that waits for all children may have reaped it first. Then child_exited() reports the status, or it stays unknown.
+    // Another part of the program that waits for all children may have reaped this one first. Then child_exited() reports the status, or it
+    // stays unknown.
     on_exit(pid == pid_ ? status : -1);
 }
 

@@ -58,7 +58,7 @@ class TreeConnection {
     bool all_written() const { return parts_.empty(); }
     Clock::time_point last_received() const { return last_received_; }
     Clock::time_point last_sent() const { return last_sent_; }
-    void forgive() { last_received_ = Clock::now(); }  ///< resets the silence after this process itself was suspended
+    void forgive() { last_received_ = Clock::now(); }  ///< restarts the silence timeout after a suspension of this process
 
   private:
     struct SendPart {

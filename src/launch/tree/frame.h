@@ -71,7 +71,7 @@ class FrameOpener {
 
     FrameKey key_;
     uint64_t number_ = 0;
-    std::string head_, body_;  ///< body_ includes the seal
+    std::string head_, body_;  ///< received bytes of the frame in progress; body_ includes the seal
     size_t length_ = 0;
     bool garbage_ = false;
 };

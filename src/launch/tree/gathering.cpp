@@ -74,7 +74,7 @@ void TopicGathering::add(const GatheredPayload& news, DeliveryReceipt receipt) {
             parts_.push_back({std::move(hosts), std::string(piece.bytes)});
         }
     }
-    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // not a test of its pointer, which is always null
+    if (receipt.use_count() > 0) receipts_.push_back(std::move(receipt));  // the pointer of a receipt is always null
 }
 
 bool TopicGathering::complete_for(const HostSet& hosts) const {
@@ -164,7 +164,7 @@ void Implementation::drop_gatherings() {
         for (auto& [topic, gathering] : topics) {
             if (gathering.timer != 0) loop.cancel(gathering.timer);
         }
-        // Dropping receipts may call this function again.
+        // Dropping a receipt may call this function again, so the map is emptied before.
         const auto gone = std::exchange(topics, {});
     }
 }

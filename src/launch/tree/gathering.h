@@ -40,7 +40,7 @@ class TopicGathering {
     /// Removes all pieces and returns them as one message. `receipt` is set to their combined receipt.
     std::string receive(std::string_view topic, DeliveryReceipt& receipt);
 
-    // Timing, maintained by the daemon.
+    // Timers, maintained by the daemon that owns this object.
     EventLoop::TimerId timer = 0;  ///< timer after which incomplete pieces are sent up
     EventLoop::Clock::time_point last_news{};
 

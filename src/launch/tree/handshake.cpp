@@ -60,7 +60,7 @@ Handshake::Handshake(HandshakeRole role, const TreeCredentials& credentials)
     (role_ == HandshakeRole::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 
-// Distinguishes universes before any proof is exchanged.
+// Returns the tag by which both ends check, before any proof, that they belong to one universe.
 std::string Handshake::tag() const { return std::string(view_of(keyed_hash(key_, {"starling universe"})).substr(0, kTag)); }
 
 // Returns a digest for one purpose that only holders of the key can compute for this exchange of nonces.

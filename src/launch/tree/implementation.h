@@ -93,7 +93,7 @@ struct Tree::Implementation {
     void arrived(uint64_t serial, Urgency urgency, uint64_t number);
     void push(Neighbour& to, TreeOutbox::OutboxMessage message);
 
-    // gathering.cpp: combines pieces on the way up
+    // gathering.cpp: combines pieces of a gather() on their way to the root
     void gather(std::string_view topic, std::string_view piece, const HostSet& contributors, Urgency urgency, bool eager);
     void gather_in(const GatheredPayload& news, Urgency urgency, DeliveryReceipt receipt);
     void gather_up(const std::string& topic, Urgency urgency);
@@ -166,7 +166,7 @@ struct Tree::Implementation {
 
     uint64_t numbers[2] = {};                          ///< number of the last message sent from here, for each urgency
     std::unordered_map<TreeHostId, uint64_t> seen[2];  ///< number of the last message delivered here, by origin
-    std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< gatherings by topic; empty at the root
+    std::unordered_map<std::string, TopicGathering> gatherings[2];  ///< pieces to send up, by topic; empty at the root
     size_t backlog = 0;  ///< number of bulk bytes sent from here that have not arrived
     bool hold_bulk = false;
     std::deque<std::pair<std::shared_ptr<const Content>, DeliveryReceipt>> held;

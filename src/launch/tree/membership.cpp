@@ -209,7 +209,7 @@ void Implementation::remove_branch(Branch& branch) {
     for (const auto& run : branch.members.runs()) {
         for (TreeHostId host = run.first; !attempts.empty() && host < run.end; ++host) attempts.erase(host);
     }
-    // The start may be the caller of this function.
+    // Destroy the start later: it may be the caller of this function.
     if (branch.start) defer([start = std::shared_ptr<NodeStart>(std::move(branch.start))] {});
     branches.remove_if([&](const Branch& b) { return &b == &branch; });
 }
@@ -280,7 +280,7 @@ void Implementation::on_host_lost(TreeHostId id, const std::string& why) {
     constexpr uint32_t kMostAttempts = 8;
     KnownHost& host = hosts[id];
     if (host.state == KnownHost::KnownHostState::starting && host.attempt < kMostAttempts && !ending) {
-        // The daemon that should have started the host died. The host itself may be fine, so try again.
+        // The daemon that should have started the host died. The host itself may be fine, so another daemon tries to start it.
         ++host.attempt;
         defer([this, id] { place({{id, hosts[id].attempt, hosts[id].name}}); });
         return;

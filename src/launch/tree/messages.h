@@ -91,7 +91,7 @@ struct Report {
     HostReportKind what = HostReportKind::ready;
     HostSet hosts;
     uint32_t attempt = 1;
-    std::string text;  ///< facts, or a sentence
+    std::string text;  ///< facts about the host, or a sentence that describes the failure
 };
 
 std::string encode(const Orders& orders);

@@ -66,7 +66,7 @@ std::string read_orders(Orders& orders) {
         return "standard input has no orders of another daemon: starlingd node is started by Starling itself, through an "
                "agent that must pass standard input on";
     if (!understand_each_other(version, version_text())) {
-        // The other side has our greeting and prints a more detailed message.
+        // The parent daemon has received this node's greeting, and prints a more detailed message.
         return "the daemon that started this one belongs to Starling " + version + ", this one to " + version_text() + "; " +
                kVersionRemedy;
     }

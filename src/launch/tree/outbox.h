@@ -11,7 +11,7 @@
 
 namespace starling::launch {
 
-/// When the last copy of a receipt is dropped, the hop that sent the message is informed of its arrival.
+/// Receipt for a message that another hop has sent. When the last copy is dropped, that hop is informed of the message's arrival.
 using DeliveryReceipt = std::shared_ptr<void>;
 
 class TreeOutbox {
@@ -27,8 +27,8 @@ class TreeOutbox {
     /// Returns the next message to send; null if there is none, or if only bulk messages are left and the window is full.
     std::shared_ptr<const Content> next(MessageHead& head);
 
-    /// Handles the neighbor's acknowledgement of these messages. Returns false if they have never been sent, so that the neighbor is
-    /// faulty.
+    /// Handles the neighbor's acknowledgement of messages `first` to `last`. Returns false if some were never sent, which is a protocol
+    /// error of the neighbor.
     bool done(Urgency urgency, uint64_t first, uint64_t last);
 
     /// Marks all messages that have not arrived to be sent again in order, on a new connection.

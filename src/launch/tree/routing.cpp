@@ -79,7 +79,7 @@ void Implementation::deliver(const std::shared_ptr<const Content>& content, cons
     // Skip the duplicate check for gathered messages: they may arrive late if a daemon died on their way, and duplicates are harmless.
     if (!content->gathered) {
         uint64_t& last = seen[static_cast<size_t>(content->urgency)][content->origin];
-        if (content->number <= last) return;  // a duplicate that arrived on a connection that broke
+        if (content->number <= last) return;  // The message arrived before, on a connection that has broken since.
         last = content->number;
     }
     if (content->internal) {

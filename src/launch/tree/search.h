@@ -23,8 +23,8 @@ class UplinkSearch {
     /// Called when no parent was found; the sentence lists each address and its result.
     using OnFailed = std::function<void(const std::string& sentence)>;
 
-    /// Starts at once; calls back once from the loop. `candidates` are in order of preference. `patient`: treat an unreachable network as
-    /// temporary; otherwise it counts as a refusal.
+    /// Starts the search at once, and calls one of the callbacks once, from the loop. `candidates` are in order of preference. `patient`:
+    /// treat an unreachable network as temporary; otherwise it counts as a refusal.
     UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
                  std::string attach, std::chrono::milliseconds limit, bool patient, OnFound on_found, OnFailed on_failed);
     UplinkSearch(const UplinkSearch&) = delete;
@@ -39,7 +39,7 @@ class UplinkSearch {
     };
     struct Attempt {
         size_t target;
-        int fd = -1;  ///< descriptor while connect() is in progress
+        int fd = -1;  ///< socket whose connect() is in progress; otherwise -1
         std::unique_ptr<TreeConnection> connection;
         bool proved = false;
     };
@@ -70,7 +70,7 @@ class UplinkSearch {
     Attempts attempts_;
     const Attempt* asked_ = nullptr;  ///< the attempt to which the Attach was sent
     bool ended_ = false;
-    bool hopeless_ = true;  ///< true: in this round all targets have refused, and none was silent
+    bool hopeless_ = true;  ///< true: each address tried in this round has refused for good, so no further round is made
     size_t next_ = 0;
     EventLoop::TimerId stagger_ = 0, limit_ = 0;
     std::vector<std::unique_ptr<TreeConnection>> graves_;

@@ -15,7 +15,7 @@ namespace starling::launch {
 class NodeStart {
   public:
     virtual ~NodeStart() = default;
-    /// Returns whether the start has no process left to wait for.
+    /// Returns whether the start is complete: its process has ended, and its pipes are closed.
     virtual bool finished() const = 0;
     /// Returns output of the agent that may explain why a start takes too long.
     virtual std::string greeting_text() const { return {}; }

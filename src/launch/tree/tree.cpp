@@ -44,7 +44,7 @@ TreeSettings TreeSettings::from_config() {
     settings.encrypt = variables.encryption;
     settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = control::find_starlingd();
-    if (settings.program.empty()) settings.program = "starlingd";  // it may be in PATH on the other hosts
+    if (settings.program.empty()) settings.program = "starlingd";  // without a path, so that other hosts search for it in PATH
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";
     settings.fanout = static_cast<uint32_t>(variables.tree_fanout);
     settings.keep_agent = variables.keep_agent;

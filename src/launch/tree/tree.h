@@ -28,13 +28,13 @@ inline constexpr TreeHostId kRootHost = 0;
 /// Control messages may overtake bulk messages (standard streams), but not vice versa. Messages of one urgency stay in order.
 enum class Urgency : uint8_t { control, bulk };
 
-inline constexpr size_t kMaxTreePayload = 64u << 20;  ///< bytes of one message, shared and own part together
+inline constexpr size_t kMaxTreePayload = 64u << 20;  ///< maximum bytes of one message, with all its parts
 
 /// A received message. The views are valid during the handler only.
 struct TreeMessage {
     TreeHostId from = kRootHost;
     std::string_view payload;  ///< identical for all receivers
-    std::string_view own;      ///< this host's part of a scatter(), otherwise empty
+    std::string_view own;      ///< this host's individual part of a scatter(), otherwise empty
 };
 
 /// A piece that the root has gathered, identical from all these hosts. `bytes` is valid during the handler only.
@@ -52,17 +52,17 @@ struct TreeHandlers {
     std::function<void(TreeHostId, std::string_view facts)> on_ready;
     std::function<void(TreeHostId, const std::string& sentence)> on_failed;
     std::function<void(TreeHostId, const std::string& sentence)> on_lost;
-    /// true: a host that is up may be lost, because the connection to it or to a daemon above it broke or is silent. false: the host can be
-    /// reached again. After true, either false or on_lost follows soon.
+    /// Called with true: a host that is up may be lost, because the connection to it or to a daemon above it broke or is silent. Called
+    /// with false: the host can be reached again. After true, either false or on_lost follows soon.
     std::function<void(TreeHostId, bool suspected)> on_suspect;
 
     /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
 
     // Handlers at the nodes.
-    /// The root cannot be reached any more, and no message can be sent. The node must end its jobs and stop.
+    /// Called when the root cannot be reached any more, so that no message can be sent. The node must end its jobs and stop.
     std::function<void(const std::string& sentence)> on_orphaned;
-    /// The root ends the tree: the node must finish and then call leave(). Messages can still be sent until then.
+    /// Called when the root ends the tree: the node must finish and then call leave(). Messages can still be sent until then.
     std::function<void()> on_shut_down;
 };
 
@@ -70,7 +70,7 @@ struct TreeSettings {
     TreeKey key;                     ///< key of the universe, a new one from make_key()
     bool munge = false;              ///< true: MUNGE must also authenticate both ends
     bool encrypt = false;            ///< true: connections between daemons are encrypted
-    std::vector<std::string> agent;  ///< command that runs another: called as `agent... host command`; ssh by default
+    std::vector<std::string> agent;  ///< program that runs a command elsewhere: `agent... host command`; default: ssh
     std::string program;             ///< path of starlingd on the other hosts
     std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
     uint32_t fanout = 16;
@@ -79,7 +79,7 @@ struct TreeSettings {
     std::chrono::milliseconds heartbeat{1000};       ///< maximum silence of a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
     std::chrono::milliseconds grace{2000};           ///< time for a disconnected node to find another ancestor
-    std::string version;                             ///< nodes of another version are rejected; this build's by default
+    std::string version;  ///< version that nodes must have, or they are rejected; this build's by default
 
     /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
     static TreeSettings from_config();

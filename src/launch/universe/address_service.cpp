@@ -101,7 +101,7 @@ void AddressService::locate(LocalJob& job, uint32_t rank, Controller::ReplyCallb
     std::vector<Controller::ReplyCallback>& answers = asked_[{job.id(), rank}];
     answers.push_back(std::move(answer));
     if (answers.size() > 1) return;
-    // A rank that asks although the port is known wants the state of the other rank. Only that rank's own host has it.
+    // If a rank asks for a port that is already known, it wants the state of that port's rank, which only that rank's own host has.
     if (PortWord::of(job.segment.port(rank).load(std::memory_order_acquire)).port != 0) return send_question(job, rank);
     PortSearch& search = searches_.try_emplace(job.id(), job.segment.header().hosts).first->second;
     search.want(host, rank);

@@ -41,18 +41,19 @@ class AddressService {
     void locate(LocalJob& job, uint32_t rank, Controller::ReplyCallback answer);
     /// Notifies the host of `rank` of `job` that `by_rank` of `by`, a rank of this host, no longer waits for it.
     void notify_abandoned(const LocalJob& by, uint32_t by_rank, const LocalJob& job, uint32_t rank);
-    /// Handles order abandoned: notifies the rank as soon as it has read its previous notice.
+    /// Handles an `abandoned` order: notifies the rank that its peer no longer waits for it, once the rank has read its previous notice.
     void on_abandoned(const HostOrder& order);
-    /// Handle the orders want_ports and ports.
+    /// Handle the orders `want_ports` (a question of another host) and `ports` (the answer).
     void on_question(uint32_t from, const HostOrder& order);
     void on_answer(const HostOrder& order);
-    /// Handles order gather_ports: sends the ports of the ranks here to the root, as soon as all have one, or after a short wait.
+    /// Handles the order `gather_ports`: sends the ports of the ranks here to the root, as soon as all have one, or after a short wait.
     void collect(const LocalJob& job, const HostOrder& order);
-    /// Handles order table.
+    /// Handles the order `table`: stores the ports of all hosts in the job's segment, and answers the ranks that wait for them.
     void on_table(LocalJob& job, const HostOrder& order);
     /// Sets the numbers of lookups and table requests that ranks of this host have caused for `job`.
     void count(job::JobId job, uint32_t& lookups, uint32_t& tables) const;
-    /// Ends all searches for this job, because no host answers questions about it any more. Its state is in the segment.
+    /// Ends all port searches for this job, because no host answers questions about it any more. The ranks read the job's state from its
+    /// segment.
     void forget(job::JobId job);
     /// Ends the searches for these ranks of the job.
     void forget(job::JobId job, const std::vector<uint32_t>& ranks);
@@ -87,11 +88,12 @@ class AddressService {
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;  ///< requests of ranks here
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>>
+        asked_;                                  ///< pending requests of ranks here
     std::map<job::JobId, PortSearch> searches_;  ///< searches by the job that ranks of this host have asked about
     std::vector<Collection> collections_;        ///< requests of the root that are not answered yet
     std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet
-    std::vector<HostOrder> notices_;             ///< abandoned orders for ranks that have not read the previous one
+    std::vector<HostOrder> notices_;             ///< `abandoned` orders whose rank has not read its previous notice yet
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;
     std::chrono::milliseconds pause_{1};
 };

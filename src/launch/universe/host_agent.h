@@ -61,7 +61,7 @@ class HostAgent : public Controller {
     Gather gather_;
     AddressService locator_;
     std::unordered_map<uint64_t, ReplyCallback> asked_;                          ///< pending requests to the root, by token
-    std::unordered_map<job::JobId, std::vector<ReplyCallback>> being_resolved_;  ///< pending resolve requests, by job
+    std::unordered_map<job::JobId, std::vector<ReplyCallback>> being_resolved_;  ///< pending requests for a job, by its id
     uint64_t last_token_ = 0;
 };
 

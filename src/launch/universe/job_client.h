@@ -15,7 +15,8 @@
 
 namespace starling::launch {
 
-/// The Universe calls a job client on its loop. The client also stores what the universe records about all jobs of the client together.
+/// Base class of job clients, which the Universe calls on its event loop. It also stores the universe's data about all jobs of the client
+/// together.
 class JobClient {
   public:
     virtual ~JobClient() = default;
@@ -36,7 +37,7 @@ class JobClient {
     bool verbose = false;
     bool quiet = false;
     std::vector<std::string> environment;  ///< the user's variables: NAME=value
-    bool whole_environment = true;         ///< `environment` is complete; no variables of a daemon are added
+    bool whole_environment = true;         ///< true: `environment` is complete, and no variables of a daemon are added
     std::string directory;                 ///< default working directory of programs
     bool has_own_host = false;             ///< true: processes on the root's host inherit the client's environment and streams
 

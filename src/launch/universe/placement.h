@@ -13,7 +13,7 @@ namespace starling::launch {
 struct HostCapacity {
     uint32_t slots = 1;   ///< number of processes that fit on the host
     uint32_t placed = 0;  ///< number of processes of all jobs on the host now
-    bool usable = true;   ///< the host is up
+    bool usable = true;   ///< true: the host is up
 };
 
 /// The processes of one command of a job, and the rules for placing them.
@@ -22,7 +22,7 @@ struct PlacementRequest {
     Mapping mapping = Mapping::slot;
     uint32_t per_host = 0;        ///< number of processes on a host before the next host is used; 0: its slots
     std::vector<uint32_t> hosts;  ///< indices into the universe, in order of use; empty: all
-    std::vector<uint32_t> slots;  ///< slots of these hosts for this job; 0: the universe's number. Empty: 0 for all
+    std::vector<uint32_t> slots;  ///< slots by index in `hosts`; 0: the universe\'s number. Empty: 0 for all hosts
     bool least_loaded = false;    ///< true: the emptiest hosts are used first, for a spawn
     /// The host of each process from a rank file, as an index in `hosts`; the other members are ignored then. Empty: no rank file.
     std::vector<uint32_t> fixed;

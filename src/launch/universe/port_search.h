@@ -37,14 +37,14 @@ class PortSearch {
     void answered(uint32_t host, uint32_t rank);
     /// Records that the table has arrived, perhaps with gaps.
     void on_table();
-    /// Remove the wanted ranks that are not looked up and are now `known`, on one host or on all, and return them.
+    /// Remove and return the wanted ranks without an open lookup for which `known` is true; on one host, or on all hosts.
     std::vector<uint32_t> settle(uint32_t host, const std::function<bool(uint32_t)>& known);
     std::vector<uint32_t> settle(const std::function<bool(uint32_t)>& known);
     void forget(uint32_t host, uint32_t rank);
     void forget_all();
 
-    /// Allows further lookups. A host answers late if the rank in question has not reached MPI_Init, and other lookups need not wait for
-    /// it.
+    /// Allows further lookups while earlier ones are unanswered. A host answers late if the rank in question has not reached MPI_Init, and
+    /// other lookups need not wait for it.
     void start_more();
     /// Returns whether lookups wait for start_more().
     bool held_back() const;
@@ -54,14 +54,14 @@ class PortSearch {
 
   private:
     struct Host {
-        std::set<uint32_t> wanted;  ///< wanted ranks that are not looked up
-        std::set<uint32_t> open;    ///< wanted ranks that are looked up
+        std::set<uint32_t> wanted;  ///< wanted ranks without an open lookup
+        std::set<uint32_t> open;    ///< ranks whose lookup has no answer yet
     };
     size_t idle_hosts() const;
     void drop_if_empty(uint32_t host);
 
     std::map<uint32_t, Host> hosts_;
-    std::set<uint32_t> met_;  ///< hosts that were ever wanted; at most kFewHosts + 1 are stored
+    std::set<uint32_t> met_;  ///< hosts of all ranks that were ever wanted; at most kFewHosts + 1 are stored
     uint32_t window_, most_, open_ = 0;
     uint32_t lookups_ = 0, tables_ = 0;
     bool table_wanted_ = false;

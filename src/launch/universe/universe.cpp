@@ -228,7 +228,7 @@ void Universe::check_own_addresses() {
 }
 
 void Universe::check_growth() {
-    // A callback may call add_hosts() again.
+    // Empty growing_ first: a callback may call add_hosts(), which appends to it.
     std::vector<Growth> still;
     for (Growth& growth : std::exchange(growing_, {})) {
         std::string problem;

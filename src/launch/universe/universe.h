@@ -43,7 +43,7 @@ struct UniverseHost {
     bool suspected = false;  ///< true: the host is up, but possibly lost; used only for jobs that name it
     std::string problem;     ///< reason for `failed` or `lost`
     uint32_t same_as =
-        job::kNoHost;  ///< of an alias: the host that is the same machine. The alias's daemon only passes on messages
+        job::kNoHost;  ///< in state alias: index of the entry for the same machine. The alias's daemon only passes on messages
 };
 
 /// The root of a universe. Single-threaded, on the loop of the tree and the launcher.
@@ -51,8 +51,8 @@ class Universe {
   public:
     using Started = std::function<void(const PlacedOutcome&)>;
 
-    /// `launcher` is this host's. With `tree`, hosts are added by add_hosts(). This host is present from the start, but jobs are placed on
-    /// it only if it is added too. Without `tree`, this host is the only one.
+    /// Creates the universe. `launcher` starts processes on this host. With `tree`, add_hosts() adds hosts; this host is known from the
+    /// start, but gets jobs only if it is added too. Without `tree`, this host is the only one.
     Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettings> tree);
     Universe(const Universe&) = delete;
     Universe& operator=(const Universe&) = delete;
@@ -63,7 +63,8 @@ class Universe {
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
     bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
-    /// Returns why a job can't be placed on those of its hosts that are up (all hosts if it names none); empty if it can.
+    /// Returns why the job can't be placed on its named hosts that are up (on all hosts if it names none). Returns an empty string if it
+    /// can.
     std::string refusal(const JobSpec& spec) const;
     /// Returns a sentence for the user about names that mean the same machine; empty if there are none.
     std::string aliases() const;
@@ -76,7 +77,7 @@ class Universe {
     void submit(const JobSpec& spec, JobClient& patron, Started started);
     /// Registers a job that was started elsewhere and that the launcher has adopted. `patron` must live as for submit().
     void adopt(const launch::LocalJob& here, JobClient& patron);
-    /// Writes the reports of the job client's ranks to it as lines of a profile. Must be called before it submits a job.
+    /// Passes lines of a profile to `patron` whenever its ranks report. Must be called before `patron` submits a job.
     void write_profiles_of(JobClient& patron);
     /// Returns whether rank 0 of the client's first job is on the root's own host.
     bool reads_here(const JobClient& patron) const;

@@ -164,11 +164,11 @@ void Universe::time_out(JobClient& patron, int seconds) {
     patron.timed_out = true;
     const UniverseJob* first = first_job(patron);
     if (!first) return show_stacks(patron);
-    char id[20] = "";  // without a tree: all jobs of this process
+    char id[20] = "";  // id that selects the jobs to report; empty (without a tree): all jobs of this process
     if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
     explain(loop_, launcher_, id, {}, other_hosts(*first),
             [this, alive = alive_, patron_is = &patron](const std::string& text) {
-                // The jobs may have ended in the meantime, together with the job client.
+                // Both the jobs and the job client may have ended since the report was requested.
                 if (!*alive ||
                     std::none_of(jobs_.begin(), jobs_.end(), [=](const UniverseJob& job) { return job.patron == patron_is; }))
                     return;

@@ -1,4 +1,4 @@
-// The root's record of one job. Only for the files of Universe.
+// The record that the universe's root has of one job. Only the files that implement Universe include it.
 #pragma once
 
 #include "launch/universe/port_collection.h"
@@ -10,9 +10,9 @@ struct Universe::UniverseJob {
     uint32_t number = 0;
     job::JobDescription description;
     JobSpec spec;
-    JobClient* patron = nullptr;       ///< program that the job runs for; null after it has left
-    std::vector<uint32_t> tree_hosts;  ///< number in the tree of each host of the description's host table
-    std::vector<uint32_t> ranks_on;    ///< number of ranks of each host of the description's host table
+    JobClient* patron = nullptr;       ///< job client (such as mpiexec) that the job runs for; null after it has left
+    std::vector<uint32_t> tree_hosts;  ///< by index in the job's host table: the host's number in the daemon tree
+    std::vector<uint32_t> ranks_on;    ///< by index in the job's host table: number of ranks on the host
     Started started;
 
     HostSet starting;  ///< hosts that have not reported their start yet
@@ -20,17 +20,17 @@ struct Universe::UniverseJob {
     HostSet holders;   ///< hosts that have a segment of the job
     HostSet arriving;  ///< hosts whose ranks have not all reached the end of MPI_Init
     PortCollection ports;
-    uint64_t lookups = 0;  ///< number of ports looked up host by host, as far as the hosts have reported
+    uint64_t lookups = 0;  ///< number of port lookups for single hosts, as reported by the hosts so far
     uint64_t tables = 0;   ///< number of port tables sent to the hosts
     StartReport problem;   ///< the first start failure of a host
     uint32_t problem_host = 0;
     bool connected = true;  ///< true: if the parent fails, this job ends too
     bool failing = false;
-    bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
     uint32_t failures = 0;      ///< number of lost ranks of a job that recovers
 
     job::JobId id() const { return description.id; }
-    /// Returns the number in the tree of the host of rank 0.
+    /// Returns the number of rank 0's host in the daemon tree.
     uint32_t host_of_first() const {
         for (const job::Placement& run : description.placements) {
             if (run.first == 0) return tree_hosts[run.host];

@@ -140,7 +140,7 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
     job.number = patron.jobs_started++;
     ++patron.jobs_left;
     for (Program& program : job.spec.programs) {
-        program.host_of_process.clear();  // already used for the placement, so it is not sent
+        program.host_of_process.clear();  // the placement is done, so the root does not send the indices
         if (program.directory.empty()) program.directory = patron.directory;
     }
     describe(job, std::move(host_of_rank));
