@@ -43,5 +43,5 @@ void mixed_status_(const MPI_Fint* status) {
     MPI_Get_count(&here, MPI_INTEGER, &count);
     CHECK(here.MPI_SOURCE == rank && here.MPI_TAG == 6 && count == 1, "%d %d %d", here.MPI_SOURCE, here.MPI_TAG, count);
     MPI_Status_c2f(&here, again);
-    CHECK(memcmp(again, status, sizeof again) == 0 && again[MPI_F_TAG] == 6, "a status comes back as it was");
+    CHECK(memcmp(again, status, sizeof again) == 0 && again[MPI_F_TAG] == 6, "a converted status must be unchanged");
 }

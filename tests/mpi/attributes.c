@@ -126,6 +126,6 @@ int main(int argc, char** argv) {
         OK(MPI_Comm_free_keyval(&keyval));
     }
     OK(MPI_Finalize());
-    CHECK(at_finalize_calls == 3, "%d callbacks at the end", at_finalize_calls);
+    CHECK(at_finalize_calls == 3, "%d callbacks ran in MPI_Finalize", at_finalize_calls);
     return 0;
 }

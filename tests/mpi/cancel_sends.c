@@ -94,7 +94,7 @@ static void race(void) {
         OK(MPI_Improbe(from, 11, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
         if (!flag) continue;
         OK(MPI_Mrecv(&number, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
-        CHECK(number > last, "%d was received before %d", last, number);
+        CHECK(number > last, "message %d was received before message %d", last, number);
         last = number;
         got++;
     }

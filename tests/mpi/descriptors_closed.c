@@ -31,7 +31,7 @@ static void make_window_again(int rank) {
         OK(MPI_Win_free(&window));
     while (count > 0) close(files[--count]);
     const int error = MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window);
-    CHECK(error == MPI_SUCCESS, "rank %d: with descriptors again: error %d", rank, error);
+    CHECK(error == MPI_SUCCESS, "rank %d: error %d although there are descriptors again", rank, error);
     OK(MPI_Win_free(&window));
 }
 

@@ -17,7 +17,7 @@ static void blocks(void) {
         for (int i = round; i < kBlocks; i += round + 1) {
             if (block[i]) OK(MPI_Free_mem(block[i]));
             OK(MPI_Alloc_mem((MPI_Aint)length_of(i), MPI_INFO_NULL, &block[i]));
-            CHECK((uintptr_t)block[i] % 64 == 0, "block %d lies at %p", i, (void*)block[i]);
+            CHECK((uintptr_t)block[i] % 64 == 0, "block %d is at %p", i, (void*)block[i]);
             memset(block[i], i + rank, length_of(i));
         }
         for (int i = 0; i < kBlocks; ++i) {
@@ -32,7 +32,7 @@ static void blocks(void) {
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "65536"));
     OK(MPI_Alloc_mem(10, info, &aligned));
-    CHECK((uintptr_t)aligned % 65536 == 0, "it lies at %p", aligned);
+    CHECK((uintptr_t)aligned % 65536 == 0, "the memory is at %p", aligned);
     OK(MPI_Free_mem(aligned));
     for (int i = on_one_host() ? 0 : 4; i < 6; ++i) {
         // Without alloc_shared_noncontig only rank 0's part of a shared window is aligned.
@@ -46,7 +46,7 @@ static void blocks(void) {
         else
             OK(MPI_Win_allocate_shared(100, 1, info, MPI_COMM_WORLD, &aligned, &win));
         if (i / 2 != 0 || rank == 0)
-            CHECK((uintptr_t)aligned % strtoul(wanted, NULL, 10) == 0, "%s: it lies at %p", wanted, aligned);
+            CHECK((uintptr_t)aligned % strtoul(wanted, NULL, 10) == 0, "alignment %s: the memory is at %p", wanted, aligned);
         const char own = (char)(rank + 1), *next = aligned;
         memset(aligned, own, 100);
         OK(MPI_Win_fence(0, win));

@@ -8,7 +8,7 @@
 // A job segment has 32 MB per rank.
 static void check_mappings(int size, const char* when) {
     const struct mapped found = look_at_mappings();
-    CHECK(found.readable <= 34 * size + 64, "%s %ld MB can be read", when, found.readable);
+    CHECK(found.readable <= 34 * size + 64, "%s %ld MB of shared memory can be read", when, found.readable);
     CHECK(found.dumped <= 48, "%s %ld MB of shared memory would be dumped", when, found.dumped);
 }
 
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     if (size == 1 && mlockall(MCL_CURRENT | MCL_FUTURE) == 0) {
         OK(MPI_Alloc_mem(kBytes, MPI_INFO_NULL, &memory));
         const struct mapped locked = look_at_mappings();
-        CHECK(locked.resident <= 128, "mlockall makes %ld MB of shared memory", locked.resident);
+        CHECK(locked.resident <= 128, "mlockall populates %ld MB of shared memory", locked.resident);
         OK(MPI_Free_mem(memory));
         munlockall();
     }

@@ -66,7 +66,7 @@ void splits(MPI_Comm inter, int side) {
     OK(MPI_Comm_split(inter, rank % 2, -rank, &part));
     int have_remote = rank % 2 == 0 || remote > 1;
     if (!have_remote) {
-        CHECK(part == MPI_COMM_NULL, "no one of that colour on the other side");
+        CHECK(part == MPI_COMM_NULL, "the remote group has no process of this color");
         return;
     }
     int r, n, m, flag;

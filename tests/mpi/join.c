@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
             MPI_Comm inter;
             int local, remote, value = rank + i, got;
             OK(MPI_Comm_join(fd, &inter));
-            CHECK(inter != MPI_COMM_NULL, "join found no way");
+            CHECK(inter != MPI_COMM_NULL, "MPI_Comm_join found no network path");
             OK(MPI_Comm_size(inter, &local));
             OK(MPI_Comm_remote_size(inter, &remote));
             EXPECT_INT(local, 1);
@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
             OK(MPI_Comm_disconnect(&inter));
             char mine = (char)('a' + rank), theirs = 0;  // the socket is unused, and the program may use it again
             CHECK(write(fd, &mine, 1) == 1);
-            CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer), "the socket holds a stray byte");
+            CHECK(read(fd, &theirs, 1) == 1 && theirs == (char)('a' + peer),
+                  "the socket does not contain just the peer's byte");
         }
         close(fd);
     }

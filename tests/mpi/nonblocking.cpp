@@ -116,7 +116,7 @@ void barrier_waits() {
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
         for (int i = 0; i < 50; i++) {
             OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-            CHECK(!done, "the barrier opened although rank 0 had not come");
+            CHECK(!done, "the barrier completed before rank 0 had entered it");
         }
         OK(MPI_Send(&token, 1, MPI_INT, 0, 9, MPI_COMM_WORLD));
     }

@@ -146,7 +146,8 @@ static int meet(MPI_Comm* made) {
             is_low ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, side, made) : MPI_Comm_connect(port, MPI_INFO_NULL, 0, side, made);
         const int left = refused_in;
         refused_in = 0;  // the check itself must not fail
-        CHECK(is_of_all_or_none(error != MPI_SUCCESS, side), "some of one side of a port failed: %d here", error);
+        CHECK(is_of_all_or_none(error != MPI_SUCCESS, side), "the call failed on some members only; error %d on this one",
+              error);
         refused_in = left;
     } while (error);
     return error;

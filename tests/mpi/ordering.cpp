@@ -64,8 +64,9 @@ void check_message(const Head& wanted, const char* data, const MPI_Status& statu
     memcpy(&got, data, sizeof got);
     int bytes;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    CHECK(got.sequence == wanted.sequence && got.sender == wanted.sender, "from %d: message %d came where %d was due (tag %d)",
-          wanted.sender, got.sequence, wanted.sequence, status.MPI_TAG);
+    CHECK(got.sequence == wanted.sequence && got.sender == wanted.sender,
+          "from %d: message %d arrived instead of message %d (tag %d)", wanted.sender, got.sequence, wanted.sequence,
+          status.MPI_TAG);
     EXPECT_INT(bytes, wanted.bytes);
     EXPECT_INT(status.MPI_TAG, wanted.tag);
     std::vector<char> reference(wanted.bytes);

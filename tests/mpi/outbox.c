@@ -166,7 +166,7 @@ static void held_by_one_that_dies(MPI_Comm other, unsigned char* held, MPI_Reque
     for (int r = 0; r < kHolders; r++) kill(processes[r], SIGKILL);
     int failed = 0;
     for (int i = 0; i < kHeld; i++) failed += MPI_Wait(&requests[i], MPI_STATUS_IGNORE) != MPI_SUCCESS;
-    CHECK(failed > 0, "all %d messages to processes that never looked were sent", kHeld);
+    CHECK(failed > 0, "all %d sends completed although the receivers never polled", kHeld);
     OK(MPI_Comm_free(&holders));
     const unsigned long long before = times_full();
     exchange(&other, 1, 2 * kSizeCount);

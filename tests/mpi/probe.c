@@ -71,7 +71,7 @@ static void matched(int bytes) {
     CHECK(first_wrong_byte(in, bytes, 2) < 0, "%d bytes: the receive got the probed message", bytes);
     OK(MPI_Mrecv(in, bytes, MPI_BYTE, &message, &status));
     CHECK(message == MPI_MESSAGE_NULL);
-    CHECK(first_wrong_byte(in, bytes, 1) < 0, "%d bytes: Mrecv got another message", bytes);
+    CHECK(first_wrong_byte(in, bytes, 1) < 0, "%d bytes: MPI_Mrecv received a message other than the probed one", bytes);
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
 
     OK(MPI_Isend(first, bytes, MPI_BYTE, peer, 5, MPI_COMM_WORLD, &requests[0]));

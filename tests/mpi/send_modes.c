@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
             for (int i = 0; i < kSizeCount; i++) exchange(mode, form, i, out, in);
         if (mode == kBuffered) {
             OK(MPI_Buffer_detach(&detached, &detached_bytes));
-            CHECK(detached == buffer, "another buffer came back");
+            CHECK(detached == buffer, "the detach returned another buffer");
             EXPECT_INT(detached_bytes, buffer_bytes);
         }
     }

@@ -35,7 +35,7 @@ static void of_the_process(MPI_Session session) {
     OK(MPI_Buffer_attach(buffer, sizeof buffer));
     exchange(comm);
     OK(MPI_Buffer_detach(&back, &size));
-    CHECK(back == buffer, "another buffer came back");
+    CHECK(back == buffer, "the detach returned another buffer");
     OK(MPI_Comm_free(&comm));
     OK(MPI_Group_free(&group));
 }
@@ -75,7 +75,7 @@ int main(void) {
     OK(MPI_Comm_free_keyval(&keyval));
     OK(MPI_Group_free(&group));
     OK(MPI_Session_detach_buffer(session, &back, &size));
-    CHECK(back == buffer, "another buffer came back");
+    CHECK(back == buffer, "the detach returned another buffer");
     of_the_process(session);
     OK(MPI_Session_finalize(&session));
     return 0;

@@ -16,7 +16,7 @@ static void allow_descriptors(int allowed) {
 }
 
 static void expect_failure(int code, MPI_Comm made) {
-    CHECK(code != MPI_SUCCESS && made == MPI_COMM_NULL, "a member that can't take part is not missed");
+    CHECK(code != MPI_SUCCESS && made == MPI_COMM_NULL, "the call succeeded although a member cannot take part");
 }
 
 /// Runs as the child: holds a lock while it lives, and waits for its parents, or to be killed.
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
         expect_failure(code, made);
         if (rank == 0) {
             const int fd = open(lock, O_RDWR);
-            CHECK(fd >= 0 && !flock(fd, LOCK_EX) && !close(fd), "the children stay");
+            CHECK(fd >= 0 && !flock(fd, LOCK_EX) && !close(fd), "could not wait for the children's end by their lock");
         }
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }

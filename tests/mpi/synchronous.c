@@ -11,7 +11,7 @@ static void check_size(int rank, int bytes) {
         OK(MPI_Issend(data, bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request));
         for (int i = 0; i < 20; i++) {
             OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-            CHECK(!done, "%d bytes: completed without a receive", bytes);
+            CHECK(!done, "%d bytes: the send completed without a receive", bytes);
             usleep(500);
         }
         OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 6, MPI_COMM_WORLD));

@@ -17,7 +17,7 @@ static void* detach(void* buffer) {
         __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
         return NULL;
     }
-    CHECK(back == buffer, "another buffer came back");
+    CHECK(back == buffer, "the detach returned another buffer");
     __atomic_add_fetch(&got, 1, __ATOMIC_RELAXED);
     return NULL;
 }

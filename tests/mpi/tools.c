@@ -11,7 +11,7 @@ static void test_strings(void) {
     int length = 0, again = 4;
     char name[256] = "untouched", start[4];
     OK(MPI_T_cvar_get_info(0, name, &length, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-    CHECK(length > 1 && !strcmp(name, "untouched"), "length 0 only asks, got %d and %s", length, name);
+    CHECK(length > 1 && !strcmp(name, "untouched"), "a length of 0 must only return the length, got %d and %s", length, name);
     const int whole = length;
     length = sizeof name;
     OK(MPI_T_cvar_get_info(0, name, &length, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -29,7 +29,7 @@ static void test_enum(MPI_T_enum enumtype) {
     int count = 0, value = -1, length = 100;
     char name[100];
     OK(MPI_T_enum_get_info(enumtype, &count, name, &length));
-    CHECK(count > 0 && length > 1, "an enumeration has items and a name, got %d", count);
+    CHECK(count > 0 && length > 1, "an enumeration must have items and a name, got %d", count);
     for (int i = 0; i < count; i++) {
         length = sizeof name;
         OK(MPI_T_enum_get_item(enumtype, i, &value, name, &length));
@@ -278,7 +278,7 @@ static void test_thread(void) {
     pthread_t thread;
     MPI_Request barrier;
     OK(MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier));
-    CHECK(pthread_create(&thread, NULL, read_and_change_all, NULL) == 0, "a thread can be started");
+    CHECK(pthread_create(&thread, NULL, read_and_change_all, NULL) == 0, "no thread could be started");
     for (int i = 0; i < 100; i++) {
         exchange(20);
         OK(MPI_Start(&barrier));

@@ -23,7 +23,7 @@ static void die_in(int state) {
     OK(MPI_Send(&state, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
     // Rank 0 holds the lock that this call waits for, and kills this rank meanwhile.
     if (state == kWaits) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-    CHECK(state != kWaits, "a lock was had that rank 0 holds");
+    CHECK(state != kWaits, "this rank acquired a lock that rank 0 holds");
     raise(SIGKILL);
 }
 

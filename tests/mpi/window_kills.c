@@ -42,7 +42,7 @@ static int went_well(int code, const char* what, int target) {
     int length;
     MPI_Error_string(code, text, &length);
     CHECK(class_of(code) == MPI_ERR_PROC_ABORTED, "%s: %s", what, text);
-    CHECK(target == doomed || target < 0, "%s of rank %d, who lives: %s", what, target, text);
+    CHECK(target == doomed || target < 0, "%s of rank %d, which is alive: %s", what, target, text);
     return 0;
 }
 #define WENT_WELL(call, target) went_well(call, #call, target)

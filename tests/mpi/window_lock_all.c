@@ -17,7 +17,7 @@ static void keeps_out(MPI_Win win, int target, const char* what) {
             usleep(1000);
             OK(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         }
-        CHECK(!flag, "%s: an exclusive lock was had inside MPI_Win_lock_all", what);
+        CHECK(!flag, "%s: an exclusive lock was acquired inside another rank's MPI_Win_lock_all epoch", what);
         OK(MPI_Win_unlock_all(win));
         OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     } else if (rank == 0) {

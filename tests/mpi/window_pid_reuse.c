@@ -19,7 +19,7 @@ static pid_t child_with(pid_t number, volatile long* watched) {
     signal(SIGUSR1, notice);
     for (int tries = 0; tries < kTries; ++tries) {
         FILE* next = fopen("/proc/sys/kernel/ns_last_pid", "w");
-        CHECK(next, "the next process's number can't be set");
+        CHECK(next, "the kernel's next process id can't be set");
         fprintf(next, "%d", number - 1);
         fclose(next);
         const pid_t child = fork();
@@ -61,12 +61,12 @@ int main(int argc, char** argv) {
     if (rank == 1) raise(SIGKILL);
     for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until the launcher has reaped the rank
     const pid_t child = child_with(pid, memory + 1);
-    CHECK(child == pid, "no process got the number %d", pid);
+    CHECK(child == pid, "no process got the process id %d", pid);
     value = 666;
     const int put = MPI_Put(&value, 1, MPI_LONG, 1, 1, 1, MPI_LONG, win), flush = MPI_Win_flush(1, win);
     kill(child, SIGUSR1);
     waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the put of a dead rank's memory is in another process's");
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the put to a dead rank's memory has changed another process's");
     CHECK(put != MPI_SUCCESS || flush != MPI_SUCCESS, "the put to a dead rank has succeeded");
     printf("no other process was written to\n");
     fflush(stdout);

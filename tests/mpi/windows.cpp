@@ -46,7 +46,7 @@ void fences(bool allocate) {
                    -1);
         OK(MPI_Get(back.data(), bytes, MPI_CHAR, next, MPI_Aint{rank} * kMost, bytes, MPI_CHAR, made.win));
         OK(MPI_Win_fence(0, made.win));
-        CHECK(back == data, "%d bytes came back otherwise", bytes);
+        CHECK(back == data, "%d bytes were not returned unchanged", bytes);
     }
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, made.win));
     OK(MPI_Win_free(&made.win));
@@ -303,7 +303,7 @@ void shared() {
     int *first, unit;
     MPI_Aint bytes;
     OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &first));
-    CHECK(first == mine - rank * (rank + 1) / 2, "the first is another's");
+    CHECK(first == mine - rank * (rank + 1) / 2, "MPI_Win_shared_query(MPI_PROC_NULL) did not return rank 0's memory");
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Win_free(&win));
     OK(MPI_Comm_free(&host));

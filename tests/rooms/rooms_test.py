@@ -18,7 +18,7 @@ def read_table(path):
         if match := re.match(r"([a-z/]+): *([a-z/ ]*)$", line):
             table[match[1]] = match[2].split()
         elif line and not line.startswith("#"):
-            raise ValueError(f"{path.name}: {line!r} is no line of the table")
+            raise ValueError(f"{path.name}: {line!r} is not a row of the table")
     return table
 
 

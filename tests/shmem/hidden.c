@@ -6,7 +6,7 @@
 
 static void check_mappings(int pes, long had, const char* when) {
     const struct mapped found = look_at_mappings();
-    CHECK(found.readable <= (34 + had) * pes + 64, "%s %ld MB can be read", when, found.readable);
+    CHECK(found.readable <= (34 + had) * pes + 64, "%s %ld MB of shared memory can be read", when, found.readable);
     CHECK(found.dumped <= had + 64, "%s %ld MB of shared memory would be dumped", when, found.dumped);
 }
 

@@ -26,7 +26,7 @@ static void test_kinds(void) {
     const size_t highest = getenv("SHMEM_SYMMETRIC_SIZE") ? 1 << 19 : 1 << 30;
     for (size_t alignment = 8; alignment <= highest; alignment *= 2) {
         char* aligned = shmem_align(alignment, 100);
-        CHECK(aligned != NULL, "none at a multiple of %zu", alignment);
+        CHECK(aligned != NULL, "no memory at a multiple of %zu", alignment);
         EXPECT_INT((uintptr_t)aligned % alignment, 0);
         expect_same_offset(aligned, base);
         shmem_free(aligned);
@@ -46,7 +46,7 @@ static void test_reallocation(void) {
     memory = shmem_realloc(memory, 100000 * sizeof(int));  // the block grows in place
     char* behind = shmem_malloc(10);
     int* moved = shmem_realloc(memory, 200000 * sizeof(int));
-    CHECK(moved != memory, "there is something behind it");
+    CHECK(moved != memory, "the block grew in place although another block follows it");
     for (int i = 0; i < 100; i++) EXPECT_INT(moved[i], me * 1000 + i);
     moved = shmem_realloc(moved, 50 * sizeof(int));
     for (int i = 0; i < 50; i++) EXPECT_INT(shmem_int_g(&moved[i], (me + 1) % n), (me + 1) % n * 1000 + i);
@@ -100,7 +100,7 @@ static void test_end(void) {
     while (count < 100 && (all[count] = shmem_malloc(100000))) count++;
     EXPECT_INT(count, 10);  // exactly 10 blocks fit in the heap of 1 MB
     while (count > 0) shmem_free(all[--count]);
-    CHECK((all[0] = shmem_malloc(1000000)) != NULL, "the heap is not whole again");
+    CHECK((all[0] = shmem_malloc(1000000)) != NULL, "the heap does not have all its memory again");
     shmem_free(all[0]);
 }
 

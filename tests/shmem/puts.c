@@ -195,7 +195,7 @@ static void test_many(void) {
         if (there[i] != (unsigned char)(i * 7 + i / 251 + (size_t)before)) CHECK(0, "byte %zu is %d", i, there[i]);
     shmem_getmem(here, there, bytes, next);
     for (size_t i = 0; i < bytes; i++)
-        if (here[i] != (unsigned char)(i * 7 + i / 251 + (size_t)me)) CHECK(0, "byte %zu came back as %d", i, here[i]);
+        if (here[i] != (unsigned char)(i * 7 + i / 251 + (size_t)me)) CHECK(0, "byte %zu was returned as %d", i, here[i]);
     shmem_barrier_all();
     long* words = (long*)there;
     long values[1000];

@@ -33,7 +33,7 @@ int main(void) {
     const int private = keep_variables_private();
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes();
-    if (n > 1 && private) CHECK(!shmem_ptr(&count, (me + 1) % n), "they are mapped");
+    if (n > 1 && private) CHECK(!shmem_ptr(&count, (me + 1) % n), "the variable is mapped although it must be private");
     long seen, *heap = shmem_calloc(1, sizeof *heap);
     signals();
     SPIN("fetch", shmem_long_atomic_fetch(&count, me) != 1);

@@ -28,12 +28,12 @@ static void test_pointers(void) {
         const long* there = shmem_ptr(word, pe);
         CHECK(there != NULL, "no pointer to PE %d, which shares memory", pe);
         EXPECT_INT(*there, pe);
-        CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, word, i) == there, "another pointer by the team");
+        CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, word, i) == there, "shmem_team_ptr and shmem_ptr return different pointers");
     }
     int local;
-    CHECK(shmem_ptr(&local, me) == NULL, "a pointer to what is not symmetric");
+    CHECK(shmem_ptr(&local, me) == NULL, "shmem_ptr returned a pointer to memory that is not symmetric");
     CHECK(shmem_ptr(word, n) == NULL, "a pointer to no PE");
-    CHECK(shmem_ptr(word, me) == word, "another pointer to oneself");
+    CHECK(shmem_ptr(word, me) == word, "shmem_ptr returned another address for this PE's memory");
     EXPECT_INT(shmem_pe_accessible(n - 1), 1);
     EXPECT_INT(shmem_pe_accessible(n), 0);
     EXPECT_INT(shmem_pe_accessible(-1), 0);
@@ -98,7 +98,7 @@ static void test_strided(long* sum) {
     shmem_barrier_all();
     shmem_team_t team = SHMEM_TEAM_WORLD;
     CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n + 1, NULL, 0, &team) != 0, "a team of too many");
-    CHECK(team == SHMEM_TEAM_INVALID, "a team of too many was made");
+    CHECK(team == SHMEM_TEAM_INVALID, "a team with too many PEs was created");
     CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &team) != 0, "a team of no team");
 }
 

@@ -31,7 +31,7 @@ static void test(long* memory, int by_store, long rounds, const char* what) {
         shmem_long_p(seen, mine, 1 - me);
         shmem_quiet();
         meet(behind, round);
-        CHECK(mine || *(volatile long*)seen, "%s: neither saw the other's in round %ld", what, round);
+        CHECK(mine || *(volatile long*)seen, "%s: in round %ld neither process saw the other's", what, round);
     }
     shmem_barrier_all();
 }

@@ -207,7 +207,8 @@ bool SimulatedPort::enroll(void* memory, uint64_t bytes, bool, verbs::Memory& ou
 
 void SimulatedPort::dismiss(verbs::Memory& memory) {
     const auto found = devices_.memory.find(memory.local);
-    if (found == devices_.memory.end() || found->second.by != this) fail_run("unregistered memory is dismissed");
+    if (found == devices_.memory.end() || found->second.by != this)
+        fail_run("memory is deregistered that this port has not registered");
     count.registered_bytes -= found->second.bytes;
     devices_.memory.erase(found);
     memory = {};

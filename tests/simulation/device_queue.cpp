@@ -234,9 +234,9 @@ void SimulatedQueue::check_own(const Work& work) const {
     const auto found = port_.devices().memory.find(work.what.local);
     const auto from = reinterpret_cast<uint64_t>(work.what.memory);
     if (found == port_.devices().memory.end() || found->second.by != &port_ || !found->second.holds(from, work.what.bytes))
-        fail_run("rank %u: a device must %s memory that is not registered (any more) (%u bytes%s%s%s)", port_.owner().rank,
-                 work.kind <= Kind::note ? "send from" : "write to", work.what.bytes, work.what.quiet ? ", quiet" : "",
-                 closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
+        fail_run("rank %u: a work request would %s memory that is not registered (any more) (%u bytes%s%s%s)",
+                 port_.owner().rank, work.kind <= Kind::note ? "send from" : "write to", work.what.bytes,
+                 work.what.quiet ? ", quiet" : "", closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
 }
 
 // Errors, and the end of a queue.

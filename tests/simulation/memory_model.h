@@ -122,7 +122,7 @@ class MemoryModel {
         }
     }
 
-    std::vector<std::vector<uint64_t>> here_, there_;  ///< areas in this member's memory, by origin; this member's areas elsewhere, by target
+    std::vector<std::vector<uint64_t>> here_, there_;  ///< areas here, by origin; this member's areas elsewhere, by target
     std::vector<uint64_t> single_;                     ///< single words after the areas, rank by rank
     std::map<size_t, std::vector<uint64_t>> others_;   ///< other possible values of a word, after accesses of dead ranks
     std::map<int, uint64_t> late_tickets_;             ///< tickets that dead ranks may have drawn, by target

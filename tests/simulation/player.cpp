@@ -72,7 +72,8 @@ void Player::run() {
     int rank = -1, size = -1;
     ok(mpi_.Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
     ok(mpi_.Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
-    if (rank != static_cast<int>(me_) || size != static_cast<int>(script_.ranks)) fail_run("is rank %d of %d", rank, size);
+    if (rank != static_cast<int>(me_) || size != static_cast<int>(script_.ranks))
+        fail_run("MPI returned rank %d of %d", rank, size);
     comms_.assign(script_.communities.size(), MPI_COMM_NULL);
     comms_[0] = MPI_COMM_WORLD;
     for (const Step& step : script_.steps) {
@@ -116,7 +117,7 @@ void Player::play(const Step& step) {
                   community.members.size());
     // Not checked if ranks may die: a rank that is awake is not rung and checks for deaths only now and then, so it may notice them late.
     if (!script_.mortal && process_.lapsed == world()->switches())
-        fail_run("a wake was lost: it slept although its wait was over and no process had rung; the next step was %s", text);
+        fail_run("a wake-up was lost: the rank slept on although its wait had ended, and no process rang it; next: %s", text);
     process_.doing = text;
     world()->note("step", me_, step.id);
     for (const Fault& fault : script_.faults)

@@ -156,10 +156,10 @@ void Player::use_team(const Step& step, SymmetricUse& use) {
     const uint64_t me = (static_cast<uint64_t>(use.me) - start) / stride;
     const bool is_in =
         static_cast<uint64_t>(use.me) >= start && (static_cast<uint64_t>(use.me) - start) % stride == 0 && me < members;
-    if (is_in != (team != nullptr)) fail_run("step %u: is in a team that it should not be in, or is not", step.id);
+    if (is_in != (team != nullptr)) fail_run("step %u: this PE is wrongly in the team or wrongly missing", step.id);
     if (team) {
         const auto mine = static_cast<uint64_t>(mpi_.shmem_team_my_pe("shmem_team_my_pe", team));
-        if (mine != me) fail_run("step %u: is PE %" PRIu64 " of the team, should be %" PRIu64, step.id, mine, me);
+        if (mine != me) fail_run("step %u: this PE is PE %" PRIu64 " of the team, should be %" PRIu64, step.id, mine, me);
         for (uint64_t i = 0; i < n * count; ++i) source[i] = word(id + me, i);
         const auto call = [](const char* name) { return shmem::Caller{name, nullptr}; };
         const size_t bytes = count * 8;
@@ -219,16 +219,16 @@ void Player::use_symmetric(const Step& step) {
     const shmem::Caller barrier{"shmem_barrier_all", nullptr};
     MemoryModel model(script_.seed, step, static_cast<int>(script_.ranks), static_cast<int>(me_));
     if (mpi_.shmem_my_pe("shmem_my_pe") != static_cast<int>(me_) || mpi_.shmem_n_pes("shmem_n_pes") != model.n)
-        fail_run("is not PE %u of %d", me_, model.n);
+        fail_run("this process is not PE %u of %d", me_, model.n);
     SymmetricUse use{
         .model = model, .me = static_cast<int>(me_), .context = default_context(), .buffers = {}, .acts = {}, .doing = doing};
     use.memory = static_cast<uint64_t*>(mpi_.shmem_allocate("shmem_calloc", 16, model.size() * 8, true));
     use.lock = static_cast<long*>(mpi_.shmem_allocate("shmem_calloc", 16, sizeof(long), true));
-    if (!use.memory || !use.lock) fail_run("step %u: no memory", step.id);
+    if (!use.memory || !use.lock) fail_run("step %u: no symmetric memory was allocated", step.id);
     for (uint32_t i = 0; i < step.count; ++i) {
         void* context = nullptr;
         if (model.random.one_in(3) && mpi_.shmem_context_create("shmem_ctx_create", team_of_all(), 0, &context))
-            fail_run("step %u: no context", step.id);
+            fail_run("step %u: no context was created", step.id);
         use.context = context ? context : default_context();
         use.acts = model.draw(kDoes);
         for (const Act& act : use.acts) {

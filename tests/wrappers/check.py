@@ -87,7 +87,7 @@ def show_fortran(tree, work):
     for name in ("mpifort", "mpif90", "mpif77", "mpifort_abi"):
         expect(tree.run(name, "--showme:compile", **cache).split() == flags, name)
         expect("-lmpifort_abi" in tree.run(name, "--showme:link", **cache).split(), name)
-    expect((folder / "mpi.mod").stat().st_ino == made, "the modules were made again")
+    expect((folder / "mpi.mod").stat().st_ino == made, "the modules were compiled again")
     out = tree.run("mpifort", "x.f90", fails=True, STARLING_FC="no-such-compiler", **cache)
     expect("no-such-compiler" in out and "install a Fortran compiler" in out, out)
     bare = work / "bare"
@@ -118,7 +118,7 @@ def show_fortran(tree, work):
                                 "call MPI_Finalize()\nend\n")
     strange = compiler("strange", '*descriptors.f90*) exit 1 ;;')
     for chosen, told in (("gfortran", "T T"), (strange, "F F")):
-        expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} said something")
+        expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} printed something")
         expect(tree.run("mpiexec", "-n", "1", str(work / "s")).split() == told.split(), chosen)
     # Arguments are checked: valid calls compile, and invalid ones produce no file.
     for call, right in (("MPI_Comm_rank(MPI_COMM_WORLD, n)", True), ("MPI_Comm_rank(MPI_COMM_WORLD, 5)", False),
