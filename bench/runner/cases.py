@@ -11,18 +11,18 @@ class Case:
     ranks: int
     arguments: list
     timeout: float
-    keep: dict = field(default_factory=dict)  # "what" -> sizes to keep (None: all); empty: everything
+    keep: dict = field(default_factory=dict)  # {operation: sizes to keep, or None for all}; empty: all rows
     wall: bool = False  # the time of the whole command (ms) is a row without a name
     plain: bool = False  # the program is not one of the suite: no common options, no rows
     larger_is_better: bool = False
     note: str = ""
-    turns: int = 0  # 0: the number for the run
-    repeats: int = 4  # turns of each value per start of a command, if its program asks for more
+    turns: int = 0  # number of turns; 0: the number set for the run
+    repeats: int = 4  # number of turns of each value per start of a command, if its program asks for turns
     strangers: int = 0  # busy loops that simulate other programs, each bound to a core
-    placed: bool = True  # belongs to a class of placement (classes.py); not for cases that take longer than a class lasts
-    goal: dict = field(default_factory=dict)  # (what, size) -> goal for the ratio to the best peer
+    placed: bool = True  # whether values belong to classes of placement (classes.py); not if they take longer than a placement lasts
+    goal: dict = field(default_factory=dict)  # {(operation, size): goal for the ratio to the best peer}
     limit: list = field(default_factory=list)  # arguments of limits; {} is the program as built with the first library
-    limit_rows: dict = field(default_factory=dict)  # (what, size) printed by limits -> the corresponding row
+    limit_rows: dict = field(default_factory=dict)  # {(operation, size) printed by limits: the corresponding row}
 
     def processes(self):
         """Returns the number of processes that run at the same time, spawned ones included."""
@@ -82,7 +82,7 @@ def all_cases(quick):
 
 
 def goal_of(case):
-    """Returns Starling's goal: its value over the best peer's."""
+    """Returns Starling's goals: {(operation, size): limit of the ratio of its value to the best peer's}."""
     if case.group == "strangers":
         return {("", 8): 1.1, ("", 65536): 1.1, ("barrier", 0): 0.5, ("allreduce", 8): 0.5}
     if case.name in ("latency", "latency-written"):
@@ -103,8 +103,8 @@ def goal_of(case):
 
 
 def strangers():
-    """Cases that show the effect of other programs on the same cores, for two ranks and for more ranks than cores. A batch of a value
-    must be longer than the time slices of some milliseconds in which the other programs run."""
+    """Returns cases that show the effect of other programs ("strangers") on the same cores, for two ranks and for more ranks than cores. A
+    batch must last longer than the time slices of some milliseconds in which the other programs run."""
     cases, time = [], "0.3"
     for loops in (0, 1, 2):
         note = f"with {loops} busy loops of other programs"
@@ -175,7 +175,7 @@ def communicators(time, quick):
 
 
 def collectives(time, quick):
-    """One command per operation: if one hangs, the others still have their values."""
+    """Returns one case per operation, so that the others still get their values if one hangs."""
     cases = []
     for ranks in (2, 4, 16):
         group = "coll" if ranks <= CORES else "oversubscribed"
@@ -227,7 +227,7 @@ def overlap(time, quick):
 
 
 def progress(time):
-    """The same cases with 1, 2, 8 and 32 processes per core; the groups of libraries add Starling's other modes."""
+    """Returns the same cases with 1, 2, 8 and 32 processes per core. In these groups the libraries include Starling's other wait modes."""
     cases = [Case("latency-modes", "progress", "latency", 2, ["-t", time, "-s", "8,65536"], 30)]
     cases.append(Case("overlap-modes", "progress", "overlap", 2,
                       ["-t", time, "-o", "isend-irecv,iallreduce", "-s", "1048576"], 60, larger_is_better=True,
@@ -243,7 +243,7 @@ def partners(quick):
 
 
 def one_sided(time):
-    """One case per kind of memory: if one kind fails, the others still have their values."""
+    """Returns one case per kind of memory, so that the others still get their values if one kind fails."""
     return [Case(f"one-sided-{kind}", "one-sided", "one-sided", 2,
                  ["-t", time, "-s", sizes(ONE_SIDED_SIZES), "-o", ",".join(prefix + what for what in ONE_SIDED)], 60,
                  note=note)

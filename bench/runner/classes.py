@@ -25,7 +25,7 @@ ANYWHERE = Class("", 0.0, math.inf, 0)  # class of values that were measured wit
 
 
 def agree(one, other):
-    """Returns whether two placements are known and the same."""
+    """Returns whether two placements are known and differ by no more than the factor AGREE."""
     return one > 0 and other > 0 and max(one, other) <= AGREE * min(one, other)
 
 
@@ -64,11 +64,11 @@ def by_class(values, classes):
 
 
 def left_aside(count):
-    """Returns how many of the lowest and of the highest of `count` turns don't count for the spread. One of each five: a single
-    interruption is not noise. Of many turns, those outside the 95 % confidence interval of the median, because more turns make a
-    median more certain however wide single turns scatter."""
+    """Returns how many of the lowest and of the highest of `count` turns don't count for the spread. It is a fifth of them, because a
+    single interruption is not noise; or, if more, those outside the 95 % confidence interval of the median. More turns thus make a
+    median more certain, even if single turns scatter widely."""
     below, tail = 0, 0.5**count
-    while tail <= 0.025:  # the chance that the median is lower than one more of the lowest turns
+    while tail <= 0.025:  # the probability that the true median is below the next of the lowest turns
         below += 1
         tail += math.comb(count, below) * 0.5**count
     return max(count // 5, below - 1)
@@ -101,7 +101,7 @@ class Row:
         return (max(peers) if self.larger_is_better else min(peers))[1]
 
     def chosen(self):
-        """Returns the class with the most values; the smaller number of our own values and the best peer's counts."""
+        """Returns the class with the most values. A class has as many values as Starling or the best peer, whichever has fewer."""
 
         def known(one):
             cells = self.classes[one]

@@ -26,13 +26,13 @@ class Run:
     status: str  # "ok", "hang", "crash (signal ...)", "refuses: ..."
     wall: float = 0.0
     rows: tuple = ()  # of Value
-    dropped: int = 0  # values during which the cores have moved
-    shared: int = 0  # values after which all processes were on one core
+    dropped: int = 0  # number of values during which the cores have moved
+    shared: int = 0  # number of values after which all processes were on one core
     looks: list = field(default_factory=list)  # all placements that were measured
 
 
 def busy_share(seconds=0.1):
-    """Returns the share of all cores' time that was used for some time: how busy the machine is with other work."""
+    """Measures for `seconds` which share of all cores' time is used, that is how busy the machine is with other work."""
 
     def read():
         with open("/proc/stat", encoding="ascii") as file:
@@ -46,7 +46,7 @@ def busy_share(seconds=0.1):
 
 
 class Beside:
-    """Measures other programs' use of the machine while our commands run: the total use less that of our children."""
+    """Measures how much core time other programs use while our commands run: the total minus that of our child processes."""
 
     def __init__(self):
         self.before, self.own, self.began = processor_seconds(), children_seconds(), time.monotonic()
@@ -87,7 +87,7 @@ def command_of(library, case):
 
 
 def execute(library, case):
-    """Runs the command without observing the placement."""
+    """Runs the command of a case without observing the placement of the cores."""
     if case.program in library.unbuilt:
         return Run(f"refuses: does not build: {library.unbuilt[case.program]}")
     run = run_command(command_of(library, case), library.environment, case.timeout, case.plain)
@@ -101,7 +101,7 @@ def limit_command(limits, case, program):
 
 
 def as_in_case(run, case):
-    """Renames the rows of limits to the names that they have in the case."""
+    """Renames the rows that the program limits printed to the names of the case's rows."""
     run.rows = tuple(row._replace(**dict(zip(("what", "size"), case.limit_rows.get(row[:2], row[:2]))))
                      for row in run.rows)
     return run

@@ -21,14 +21,14 @@ class Library:
     key: str
     title: str
     compiler: list  # the command that compiles and links
-    launcher: list  # the command before -n N; without binding, unless the entry is about binding
+    launcher: list  # the command before -n N, without an option for binding
     environment: dict = field(default_factory=dict)
     linker: list = field(default_factory=list)  # arguments at the end of the compiler's command
     wheel: str = ""  # PyPI package that contains it
     also_needs: str = ""  # another wheel, for headers
     same_programs_as: str = ""  # another library whose programs it can run
-    groups: tuple = ()  # only in these groups of cases; empty: in all
-    own: bool = False  # Starling in another mode; not a peer
+    groups: tuple = ()  # groups of cases in which the library takes part; empty: all
+    own: bool = False  # whether this is Starling in another mode, and not a peer
     crowded: list = field(default_factory=list)  # arguments of the launcher if there are more processes than cores
     version: str = ""
     unbuilt: dict = field(default_factory=dict)  # programs that don't build, with the reason

@@ -61,7 +61,7 @@ def line_plots(results):
 
 
 def ratio_plot(results):
-    """Plots ratios: above 1 Starling is faster (or uses less), whatever the unit."""
+    """Plots ratios to the best peer. Above 1 Starling is faster (or uses less), in every unit."""
     bars = []
     for name, case in results["cases"].items():
         for row in case["rows"]:

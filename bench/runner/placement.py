@@ -17,11 +17,12 @@ class Looker:
         self.possible = limits is not None and len(self.cores) >= 2
 
     def pair(self, cores=()):
-        """Returns two cores to measure for processes on `cores`: two of these, or one of them and another one, or any two."""
+        """Returns two cores whose placement to measure for processes on `cores`: two of `cores` if possible, otherwise one of them and
+        another core, otherwise any two."""
         return tuple((sorted(set(cores)) + [core for core in self.cores if core not in cores])[:2])
 
     def look(self, pair):
-        """Returns the placement in ns; 0: unknown."""
+        """Measures and returns the placement of two cores, ns; 0 if it is unknown."""
         if not self.possible:
             return 0.0
         try:
@@ -33,14 +34,15 @@ class Looker:
 
 
 class Judge:
-    """Decides on the turns of one value of one program."""
+    """Decides which measurements ("turns") of one value of one program count and are repeated."""
 
     def __init__(self, turns):
         self.left, self.tries = turns, turns + TRIES
         self.kept = self.dropped = 0
 
     def decide(self, before, after):
-        """Returns (the turn's placement, 0 if the cores have moved; whether to take another turn)."""
+        """Judges a turn by the placements before and after it. Returns (the turn's placement or 0 if the cores have moved, whether to
+        repeat the turn)."""
         stayed = agree(before, after)
         self.tries -= 1
         self.left -= stayed

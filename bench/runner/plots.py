@@ -56,7 +56,7 @@ def size_text(size):
 
 
 def lines(title, series, x_label, y_label):
-    """series: {key: [(x, y), ...]}. Points that a logarithmic axis can't show are left out."""
+    """Plots lines; `series` is {key: [(x, y), ...]}. Points that a logarithmic axis can't show are left out."""
     series = {key: sorted((x, y) for x, y in points if x > 0 and y > 0) for key, points in series.items()}
     series = {key: points for key, points in series.items() if points}
     if not series:

@@ -6,7 +6,7 @@ from .cases import SETS
 
 OWN = "starling"  # also the prefix of its other modes, starling-...
 LIMIT = "limit"  # the machine's limit, not a library
-TRUSTED_SHARE = 0.9  # share of the rows that must be calm, and of the runs that must be undisturbed
+TRUSTED_SHARE = 0.9  # share of the rows that must not be noisy, and of the commands that must not be disturbed by other programs
 
 
 def save(results, path):
@@ -23,7 +23,8 @@ def load(path):
 
 
 def noisy_rows(results):
-    """Returns (noisy rows of those that compare with a peer, all that compare), by our own value and the best peer's."""
+    """Returns (number of noisy rows, number of rows), both for rows that compare Starling with a peer. A row is noisy if our own or the
+    best peer's value is."""
     found = [is_noisy(case, row) for case in results["cases"].values() for row in case["rows"]
              if ratio(case, row) is not None]
     return sum(found), len(found)
@@ -70,7 +71,7 @@ def is_peer(key):
 
 
 def in_class(row, name):
-    """Returns the row in another class than the one with the most values."""
+    """Returns a row with its values in the class `name` instead of the class with the most values."""
     return row | {"class": name, "values": row.get("classes", {}).get(name, {})}
 
 
@@ -91,14 +92,14 @@ def best_peer(case, row):
 
 
 def ratio(case, row):
-    """Returns our own value over the best peer's (None if one of them is missing)."""
+    """Returns the ratio of our own value to the best peer's; None if one of them is missing."""
     _, best = best_peer(case, row)
     own = row["values"].get(OWN)
     return own["median"] / best if own and best else None
 
 
 def distance(case, row):
-    """Returns our own value over the machine's limit (None if one of them is missing)."""
+    """Returns the ratio of our own value to the machine's limit; None if one of them is missing."""
     own, limit = row["values"].get(OWN), row["values"].get(LIMIT)
     if not own or not limit or not own["median"] or not limit["median"]:
         return None

@@ -19,7 +19,7 @@ from .execute import Run, kill_marked, run_command
 from .placement import Judge
 
 VARIABLE = "BENCH_PLACEMENT"  # names the socket
-PATIENCE = 5.0  # seconds within which all processes of a program must ask, after the first
+PATIENCE = 5.0  # seconds after the first process of a program asks, within which all others must ask
 
 
 class Command:
@@ -30,12 +30,12 @@ class Command:
 
 
 class Job:
-    """A running command, with its processes that have asked and sleep."""
+    """A running command, and its processes that have asked for a turn and sleep until they get it."""
 
     def __init__(self, key, command, path):
         self.key, self.command, self.path = key, command, path
         self.waiting, self.asked, self.since = [], False, 0.0
-        self.partial = False  # whether some of its processes never ask
+        self.partial = False  # whether some of its processes never ask for a turn
         self.answer = "0 keep"  # answer to the previous value; the first time there is none
         self.mark, self.run = uuid.uuid4().hex, None
         self.looks, self.dropped, self.shared = [], 0, 0
@@ -77,8 +77,8 @@ class Stage:
         return {job.key: job.run for job in jobs}
 
     def start(self, job):
-        """Starts a command and waits until it asks for the first time. If it ends without asking, its values are those between
-        one measurement of the placement before and one after."""
+        """Starts a command and waits until it asks for its first turn. If it ends without asking, the placement is measured before and
+        after the whole command."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(job.path)
         listener.listen(128)
@@ -101,7 +101,7 @@ class Stage:
             pass  # no process waits any more
 
     def one_value(self, jobs):
-        """Takes all turns of the jobs' current value."""
+        """Lets all jobs measure their current value, as many times as needed."""
         judges = {job: Judge(job.command.turns or self.turns) for job in jobs}
         while judges:
             for job in list(judges):
@@ -109,7 +109,7 @@ class Stage:
                     del judges[job]
 
     def one_turn(self, job, judge):
-        """Takes one turn of a job. Returns whether it needs another one."""
+        """Lets a job measure its current value once. Returns whether the measurement must be repeated."""
         before = self.look(job)
         waiting, job.waiting, job.asked = job.waiting, [], False
         self.send_strangers(signal.SIGCONT)
@@ -117,7 +117,7 @@ class Stage:
             try:
                 connection.sendall((job.answer + "\n").encode())
             except OSError:
-                pass  # has ended; its command reports the status
+                pass  # the process has ended; its command reports the status
         self.wait(job)
         self.send_strangers(signal.SIGSTOP)
         self.last = None
@@ -133,7 +133,7 @@ class Stage:
         return again
 
     def look(self, job):
-        """Measures the placement. The measurement after one turn also counts before the next one, if it is of the same cores."""
+        """Measures the placement. The measurement after a turn also serves as the one before the next turn on the same cores."""
         pair = self.looker.pair(job.cores())
         if not self.last or self.last[0] != pair:
             self.last = pair, self.looker.look(pair)
@@ -141,7 +141,7 @@ class Stage:
         return self.last[1]
 
     def wait(self, job):
-        """Waits until all processes of the job have asked, or the job has ended; ends the job if that takes too long."""
+        """Waits until all processes of the job have asked for a turn, or the job has ended; ends the job if that takes too long."""
         deadline = time.monotonic() + self.timeout
         while not job.asked and not job.run:
             for key, _ in self.selector.select(1.0):

@@ -111,7 +111,7 @@ class Run:
         return classes_of(self.looks)
 
     def collect(self, all_turns):
-        """Puts all values so far into the classes that the whole run has shown."""
+        """Sorts all values measured so far into the classes of placements that the whole run has shown."""
         results, classes = self.results, self.classes()
         results["classes"] = [{"name": one.name, "low": one.low, "high": one.high, "looks": one.count}
                               for one in classes]
@@ -135,7 +135,7 @@ class Turns:
         return [library.key for library in self.libraries] + limits if self.libraries else []
 
     def wanted(self, number):
-        """Returns the libraries for this turn: all, or after enough turns those that a row still needs."""
+        """Returns the libraries that take part in this turn: all or, after `rounds` turns, those whose values a row still needs."""
         rounds = min(self.run.rounds, self.case.turns) if self.case.turns else self.run.rounds
         able = [key for key in self.keys() if self.status.get(key, "ok") == "ok"]
         if number <= rounds:
@@ -160,7 +160,7 @@ class Turns:
             self.after(key, one)
 
     def take_together(self, wanted):
-        """Takes turns value by value: see stage.py. Programs that don't ask for turns run one after the other there."""
+        """Lets libraries take turns value by value, as stage.py describes. Programs that don't ask for turns run one after the other."""
         commands = {}
         for key in wanted:
             if key == LIMIT:
@@ -184,7 +184,7 @@ class Turns:
 
     @contextmanager
     def counted(self):
-        """Counts other programs' use of the cores while commands run; too much of it marks the run as disturbed."""
+        """Measures other programs' use of the cores while commands run, and marks the run as disturbed if they use more than BUSY."""
         wait_for_calm(self.run.calm)
         beside = Beside()
         yield

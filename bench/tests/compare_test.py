@@ -193,7 +193,7 @@ class Judgement(unittest.TestCase):
         self.assertNotIn("href=", text)
         self.assertNotIn("<b>", text)
         pictures = re.findall("<svg.*?</svg>", text, re.DOTALL)
-        self.assertEqual(len(pictures), 2)  # one of lines, one of ratios
+        self.assertEqual(len(pictures), 2)  # a plot of lines and a plot of ratios
         for picture in pictures:
             xml.dom.minidom.parseString(picture)
 
@@ -272,7 +272,7 @@ class Limits(unittest.TestCase):
 
     def test_placement(self):
         cores = sorted(os.sched_getaffinity(0))
-        if len(cores) >= 2:  # with one core there is no placement and no request
+        if len(cores) >= 2:  # with one core the program does not ask for turns, because there is no placement
             self.assertEqual(self.rows("placement", f"{cores[0]},{cores[1]}", "0.005"), [("", 0)])
 
     def test_processes(self):

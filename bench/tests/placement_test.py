@@ -36,7 +36,7 @@ class Classes(unittest.TestCase):
     def test_rare_placements_between_two_classes_do_not_join_them(self):
         random.seed(1)
         wavering = [random.gauss(COMMON, 2) for _ in range(1000)] + [random.gauss(FAR, 8) for _ in range(1000)]
-        on_the_way = [60 * 1.1 ** step for step in range(13)]  # a chain from one class to the other, each rare
+        on_the_way = [60 * 1.1 ** step for step in range(13)]  # rare placements that form a chain from one class to the other
         self.assertEqual(len(classes_of(wavering + on_the_way)), 2)
 
     def test_agreement_is_by_ratio_and_needs_both(self):
@@ -53,7 +53,7 @@ class Dropping(unittest.TestCase):
     def test_turn_is_taken_again_when_they_have_moved(self):
         judge = Judge(1)
         self.assertEqual(judge.decide(50, 210), (0.0, True))
-        self.assertEqual(judge.decide(210, 210), (210, False))  # begins and ends at the placement at which the first try ended
+        self.assertEqual(judge.decide(210, 210), (210, False))  # the second try begins and ends at the placement at which the first ended
         self.assertEqual((judge.kept, judge.dropped), (1, 1))
 
     def test_tries_are_limited(self):

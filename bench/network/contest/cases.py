@@ -6,14 +6,14 @@ from dataclasses import dataclass
 class Case:
     name: str
     title: str
-    program: str  # of bench/
-    raw: str  # of bench/network/
+    program: str  # name of the program in bench/
+    raw: str  # name of the plain-socket program in bench/network/
     sizes: tuple
     larger_is_better: bool = False
     seconds: str = "0.3"
     timeout: float = 60
     batches: int = 10
-    best_batch: bool = False  # use the best batch, not the median of them: for a machine with other work
+    best_batch: bool = False  # whether to use the best batch instead of the median, for a machine with other work
 
     def sizes_text(self):
         return ",".join(map(str, self.sizes))
@@ -22,7 +22,7 @@ class Case:
         return max(values) if self.larger_is_better else min(values)
 
     def advantage(self, ours, theirs):
-        """Returns how many times better Starling's value is."""
+        """Returns the factor by which Starling's value is better than that of a peer."""
         return ours / theirs if self.larger_is_better else theirs / ours
 
 
@@ -31,8 +31,8 @@ class Goal:
     case: str
     size: int
     key: str  # the contestant that the goal applies to
-    raw_ratio: float  # goal for the ratio to the best plain sockets: at most, or at least if larger is better
-    advantage: float = 1.2  # over the best of the other libraries
+    raw_ratio: float  # goal for the ratio to the best plain sockets: upper limit, or lower limit if larger is better
+    advantage: float = 1.2  # goal for the factor over the best of the other libraries
 
 
 def all_cases(quick, best_batch=False):

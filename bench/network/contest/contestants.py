@@ -10,7 +10,7 @@ from runner import libraries
 from .lab import Lab
 
 PORT = 7000
-BASE_PATH_ONLY = {"STARLING_MAX_CONNECTIONS": "0"}  # no TCP: the connectionless path alone
+BASE_PATH_ONLY = {"STARLING_MAX_CONNECTIONS": "0"}  # without TCP, so that all messages use UDP
 
 
 @dataclass
@@ -18,9 +18,9 @@ class Contestant:
     key: str
     title: str
     kind: str  # raw, starling or peer
-    cases: tuple  # names of the cases that it takes part in
+    cases: tuple  # names of the cases in which it takes part
     library: libraries.Library = None
-    launcher: tuple = ()  # arguments after its mpiexec
+    launcher: tuple = ()  # arguments that follow its mpiexec
     environment: dict = field(default_factory=dict)
     poll: bool = False  # for kind raw: polling sockets
 

@@ -6,7 +6,8 @@ HERE = Path(__file__).resolve().parent.parent
 
 
 def compile_job(library, name):
-    """Compiles a program of this directory, of one file. Does so in every run, because it is linked with one build of a library."""
+    """Compiles a program of bench/network that has one source file. Compiles it in every run, because it is linked with a particular build
+    of a library."""
     program, source = library.program(name), HERE / f"{name}.c"
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(library.compiler + ["-O2", "-w", "-o", str(program), str(source)], check=True)

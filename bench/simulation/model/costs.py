@@ -12,30 +12,30 @@ FILE = Path(__file__).resolve().parent.parent / "costs.json"
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    mpiexec: float = 0.0         # from its exec to the first agent or order
-    agent_fork: float = 0.0      # the daemon's part in starting an agent
-    agent_local: float = 0.0     # of the agent itself, on the host that starts it (the ssh client)
-    agent_wait: float = 0.0      # latency of logging in: median
-    agent_spread: float = 0.0    # sigma of the logarithm of that latency
-    agent_remote: float = 0.0    # on the new host, before the daemon (sshd, shell)
+    mpiexec: float = 0.0         # mpiexec, from its exec to the first agent or order
+    agent_fork: float = 0.0      # starting an agent (ssh), at the daemon
+    agent_local: float = 0.0     # the agent itself, on the host that starts it (the ssh client)
+    agent_wait: float = 0.0      # latency of a login through the agent: median
+    agent_spread: float = 0.0    # sigma of the logarithm of the login latency
+    agent_remote: float = 0.0    # the agent on the new host, before the daemon starts (sshd, shell)
     node_start: float = 0.0      # starlingd node, from its exec to the connection
     handshake: float = 0.0       # authentication of a connection, at each end
     frame: float = 0.0           # sending or receiving one frame between daemons, at each end
-    byte: float = 0.0            # per byte of a frame, at each end: seal and copy
-    place: float = 0.0           # per process of the job, at the root: placement
+    byte: float = 0.0            # encrypting and copying one byte of a frame, at each end
+    place: float = 0.0           # placement of one process, at the root
     order_bytes: float = 0.0     # bytes of a start order without its tables
-    host_bytes: float = 0.0      # bytes per host in it
-    host_entry: float = 0.0      # per host of the job, on each host: reading the table and writing it into the segment
-    grow_bytes: float = 0.0      # bytes per host in the order to a new daemon that names the hosts it has to start
+    host_bytes: float = 0.0      # bytes per host in a start order
+    host_entry: float = 0.0      # one row of the table of hosts, on each host: reading it and writing it into the segment
+    grow_bytes: float = 0.0      # bytes per host in the order that names the hosts which a new daemon must start
     report_bytes: float = 0.0    # bytes of a host's report
-    report: float = 0.0          # a host's report, at the root, beyond its frame
-    segment: float = 0.0         # creating a job segment, beyond its tables
+    report: float = 0.0          # handling a host's report, at the root, without the cost of its frame
+    segment: float = 0.0         # creating a job segment, without its tables
     rank_start: float = 0.0      # vfork and exec of one process, at its daemon
-    rank_init: float = 0.0       # of the process itself, from its exec to the end of MPI_Init
-    symmetric: float = 0.0       # of the process itself, in shmem_init beyond MPI_Init
-    connection: float = 0.0      # TCP between two processes, at each end, requested by a packet
-    rank_exit: float = 0.0       # of the process itself, from MPI_Finalize to its end
-    reap: float = 0.0            # its daemon's part in the exit
+    rank_init: float = 0.0       # one process, from its exec to the end of MPI_Init
+    symmetric: float = 0.0       # one process, in shmem_init, in addition to MPI_Init
+    connection: float = 0.0      # opening a TCP connection between two processes on request by a packet, at each end
+    rank_exit: float = 0.0       # one process, from MPI_Finalize to its end
+    reap: float = 0.0            # handling the exit of one process, at its daemon
     rtt: float = 0.0             # latency: round trip between hosts
     bandwidth: float = math.inf      # bytes per second between hosts
 
@@ -44,7 +44,7 @@ class Costs:
 
 
 def load(file=FILE):
-    """Returns the sets of costs by name, each merged with the one it is based on."""
+    """Returns the sets of costs by name. A set that is based on another one has the other's values for those that it lacks."""
     sets = json.loads(Path(file).read_text(encoding="utf-8"))["sets"]
 
     def resolve(name):

@@ -19,21 +19,21 @@ class Shape:
     hosts: int
     per_host: int
     fanout: int = 16
-    cores: int = 64            # of each host
+    cores: int = 64            # number of cores of each host
     shared_cores: int = 0      # cores of the one machine that all hosts share, as in the lab; 0: each host is a machine
-    standing: bool = False     # daemons are running and connected already
+    standing: bool = False     # whether the daemons are running and connected already
     seed: int = 1
 
 
 @dataclasses.dataclass
 class Times:
     """Seconds since mpiexec's start."""
-    daemons_up: float = 0.0    # the root knows that all daemons run
-    ordered: float = 0.0       # the last host has its order
-    executed: float = 0.0      # the last process has been exec'ed
-    initialized: float = 0.0   # the last process is at the end of MPI_Init
-    known: float = 0.0         # the root knows that all processes are initialized
-    ended: float = 0.0         # mpiexec ends, if all processes end at once after MPI_Init
+    daemons_up: float = 0.0    # time at which the root knows that all daemons run
+    ordered: float = 0.0       # time at which the last host has its order
+    executed: float = 0.0      # time at which the last process has been exec'ed
+    initialized: float = 0.0   # time at which the last process is at the end of MPI_Init
+    known: float = 0.0         # time at which the root knows that all processes are initialized
+    ended: float = 0.0         # time at which mpiexec ends, if all processes end directly after MPI_Init
     events: int = 0
     root_busy: float = 0.0     # processor time of the root's daemon
     agent_processor: float = 0.0
@@ -98,7 +98,8 @@ class Start:
             self.send(at, self.tree.parent[at], self.costs.report_bytes, self.report, host, what, self.tree.parent[at])
 
     def gather(self, what, at, hosts=1):
-        """Many hosts send the root the same message: each daemon waits for all its children, but not for long."""
+        """Sends the same message from many hosts to the root. Each daemon waits for the messages of all its children, but for PATIENCE at
+        most, and forwards them together."""
         if at == 0:
             self.daemons[0].run(self.costs.report, self.tick, what, hosts)
             return
@@ -180,7 +181,7 @@ class Start:
         self.daemons[host].run(cost, self.start_all if not self.shape.shared_cores else self.start_one, host, 0)
 
     def start_one(self, host, index):
-        """Starts one process after the other, each of which runs at once: many hosts share the cores."""
+        """Starts a host's processes one by one, if all hosts share one machine's cores; each process uses a core from its start on."""
         def started():
             self.times.executed = self.simulation.now
             self.machines[host].run(self.costs.rank_init, self.initialized, host)
@@ -260,7 +261,7 @@ def spawn(costs, children, hosts, universe, **shape):
     fanout = shape.get("fanout", 16)
     depth = max(Tree(universe, fanout).depth)
     small = costs.frame + costs.report_bytes * costs.byte
-    way = (depth + 1) * (2 * small + costs.rtt / 2 + costs.report_bytes / costs.bandwidth)  # +1: process and daemon
+    way = (depth + 1) * (2 * small + costs.rtt / 2 + costs.report_bytes / costs.bandwidth)  # +1 for the hop between process and daemon
     quiet = costs.with_(mpiexec=0.0)
     times = start(quiet, hosts=hosts, per_host=math.ceil(children / hosts), standing=True, **shape)
     # The hosts of the job are nodes of the whole tree of daemons, so orders and reports travel further than in a tree of these hosts alone.

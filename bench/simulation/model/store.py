@@ -10,12 +10,12 @@ import random
 from .engine import Link, Machine, Simulation, Worker
 from .topology import Tree
 
-HEAD = 64      # bytes of a frame besides addresses
+HEAD = 64      # bytes of a frame without the addresses
 ADDRESS = 4    # bytes of one process's address
 
 # Constants of src/launch/port_search and src/launch/tree/gathering.
 FEW = 8                # hosts that are fetched one by one
-SHORT_PATIENCE = 0.002  # seconds between two frames of one daemon that ask for the table
+SHORT_PATIENCE = 0.002  # minimum time between two requests for the table by one daemon, s
 
 
 def window(hosts):
@@ -25,7 +25,7 @@ def window(hosts):
 
 @dataclasses.dataclass
 class Outcome:
-    seconds: float = 0.0      # until the last process has its addresses
+    seconds: float = 0.0      # time until the last process has its addresses
     root_seconds: float = 0.0  # processor time at the root's daemon
     busiest: float = 0.0      # processor time at the busiest daemon
     frames: int = 0
@@ -77,7 +77,8 @@ class Store:
         self.step(path[::-1], 0, HEAD + ADDRESS * self.per_host, self.found)
 
     def on_demand(self, peers):
-        """Every process needs `peers` random others at the same instant; a host asks once for each other host."""
+        """Simulates that every process needs the addresses of `peers` random others at the same instant. A host asks once for each other
+        host."""
         hosts = self.tree.hosts
         for host in range(hosts):
             wanted = {self.random.randrange(hosts) for _ in range(self.per_host * peers)} - {host}
@@ -86,7 +87,7 @@ class Store:
         return self.finish()
 
     def neighbours(self):
-        """Every process needs only the next one: a host asks for one other."""
+        """Simulates that every process needs only the next process's address, so each host asks for one other host."""
         hosts = self.tree.hosts
         for host in range(hosts):
             if hosts > 1:
@@ -124,7 +125,7 @@ class Store:
     # As implemented
 
     def as_built(self, peers):
-        """Every process needs `peers` random others at the same instant."""
+        """Simulates the implementation: every process needs the addresses of `peers` random others at the same instant."""
         hosts = self.tree.hosts
         self.asked = [False] * hosts
         self.waiting = [False] * hosts

@@ -9,7 +9,8 @@ def runs(first, end, parts):
 
 
 class Tree:
-    """Hosts 0 (the root) … hosts-1. The first host of a run is the parent of the runs into which the rest of the run is split."""
+    """The tree of the hosts 0 (the root) … hosts-1. The first host of a run of hosts is the parent of the rest, which is split into
+    runs again."""
 
     def __init__(self, hosts, fanout):
         self.hosts = hosts

@@ -195,7 +195,7 @@ class Finding(unittest.TestCase):
 
     def test_one_fetch_takes_both_ways(self):
         outcome = Store(self.COSTS, 2, 4).neighbours()
-        self.assertEqual(outcome.frames, 4)  # each host asks the other
+        self.assertEqual(outcome.frames, 4)  # each of the two hosts asks the other
         self.assertAlmostEqual(outcome.seconds, 2 * (0.005 + 0.002))
 
     def test_siblings_meet_at_their_parent(self):
@@ -207,7 +207,8 @@ class Finding(unittest.TestCase):
 
     def test_a_host_requests_each_other_host_once(self):
         outcome = Store(self.COSTS, 3, 1000, fanout=2).on_demand(10)
-        self.assertEqual(outcome.frames, 4 * 2 + 2 * 4)  # root and child ask each other; the children ask through the root
+        # The root and each child ask each other: 4 requests of 2 frames. Each child asks the other one through the root: 2 of 4 frames.
+        self.assertEqual(outcome.frames, 4 * 2 + 2 * 4)
 
     def test_all_gather_moves_every_address_up_once_and_down_to_all(self):
         costs = Costs(byte=1e-6)

@@ -41,7 +41,7 @@ def unfilter(kind, line, before, step):
 
 
 def read_png(path):
-    """(width, height, RGB bytes) of an 8-bit RGB PNG without interlace."""
+    """Returns (width, height, RGB bytes) of an 8-bit RGB PNG without interlace."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", f"{path} is not a PNG file"
@@ -68,7 +68,7 @@ def read_png(path):
 
 
 def render_with_povray(scene, directory):
-    """The picture as POV-Ray's own PNG."""
+    """Returns the picture that one call of POV-Ray renders, read from its PNG."""
     path = os.path.join(directory, "expected.png")
     command = ["povray", "+I" + scene, f"+W{SIZE[0]}", f"+H{SIZE[1]}", "+FN", "+O" + path, "-D", "-V", "-J", "-A"]
     result = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -117,7 +117,7 @@ class Farm:
 
 
 def kill_at_random(farm, seed, wanted):
-    """Kills workers at random moments while the farm runs; returns how many."""
+    """Kills workers at random moments while the farm runs; returns how many it has killed."""
     dice = random.Random(seed)
     killed, tried = 0, set()
     while farm.process.poll() is None and killed < wanted:
@@ -136,7 +136,7 @@ def kill_at_random(farm, seed, wanted):
 
 
 def is_running(pid):
-    """Whether a process exists and is not merely waiting to be collected."""
+    """Returns whether a process exists and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
