@@ -183,7 +183,7 @@ static void mixed(MPI_Comm all, long rounds) {
     MPI_Comm_rank(all, &me);
     comms[0] = all;
     comms[1] = duplicate(all);
-    MPI_Comm_split(all, me % 2, -me, &comms[2]);  // same context, other order
+    MPI_Comm_split(all, me % 2, -me, &comms[2]);  // two groups that share a context id, in reverse order
     MPI_Comm_split(all, me < 3, me, &comms[3]);
     for (long i = 0; i < rounds; ++i) {
         MPI_Comm comm = comms[i % kComms];

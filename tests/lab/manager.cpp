@@ -60,7 +60,7 @@ Arguments parse(int argc, char** argv) {
 // Returns a socket that receives all IGMP packets from any interface, before the bridges get them.
 int open_listener() {
     const int fd = must(socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0), "packet socket");
-    // ldh protocol; IPv4? ldb ip.protocol; IGMP?
+    // A BPF filter that accepts a packet if its protocol is IPv4 and its IP protocol is IGMP.
     sock_filter code[] = {{BPF_LD | BPF_H | BPF_ABS, 0, 0, static_cast<unsigned>(SKF_AD_OFF + SKF_AD_PROTOCOL)},
                           {BPF_JMP | BPF_JEQ | BPF_K, 0, 3, ETH_P_IP},
                           {BPF_LD | BPF_B | BPF_ABS, 0, 0, 9},
@@ -167,7 +167,7 @@ class Manager {
         const unsigned bridge = bytes > 0 ? bridge_of(port) : 0;
         if (bridge == 0) return;
         for (const Wish& wish : wishes_of(packet, static_cast<size_t>(bytes))) {
-            // Hosts repeat their reports.
+            // Ignore a report that repeats the last one, as hosts send regularly.
             auto& [last, joined] = last_[{port, wish.group}];
             if (joined == wish.join) continue;
             joined = wish.join;

@@ -1,4 +1,4 @@
-// Conversations with a scripted PMI manager whose answers are right, wrong at every single point, or cut short.
+// Conversations with a scripted PMI manager whose replies are correct, wrong in one line (each in turn), or cut short.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -160,12 +160,12 @@ struct Buffer {
 
 enum class Form { uniform, counted, typed };
 
-/// A buffer of one block per rank in any of the three forms; `uniform` requires equal counts and shapes.
+/// A buffer with one block per rank, in one of the forms above; `uniform` requires equal counts and shapes.
 class BlockBuffer {
   public:
     BlockBuffer(std::mt19937& random, Form form, std::vector<int64_t> counts, std::vector<const Shape*> shapes)
         : form_(form), counts_(std::move(counts)), shapes_(std::move(shapes)) {
-        // Blocks in any order, with gaps, at whole elements where displacements count elements.
+        // Place the blocks in random order, with gaps. Where displacements count elements, place them at multiples of an element.
         const size_t n = counts_.size();
         elements_.resize(n);
         bytes_.resize(n);

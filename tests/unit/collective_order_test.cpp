@@ -307,7 +307,8 @@ bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed)
     return message < world.delivered();
 }
 
-// A participant returns the error that ended its part with that error's text, whatever else failed meanwhile, here or elsewhere.
+// Each participant returns the first error in its part of the operation, with that error's text, whatever else fails here or on other
+// participants.
 TEST(CollectiveOrder, EachAlgorithmReturnsItsFirstErrorWithThatErrorsText) {
     for (int kind = 0; kind < collective::kKinds; ++kind) {
         for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::CollectiveKind>(kind), index);

@@ -274,7 +274,7 @@ TEST_F(Agents, EndlessOutputOfAnAgentIsNotStored) {
     contains(failure_of(), "no daemon after");
 }
 
-// A munged of this test's own, if munge is installed.
+// A munged process that the test starts, if munge is installed.
 class Munged {
   public:
     explicit Munged(const std::string& directory) : directory_(directory) {
@@ -289,7 +289,7 @@ class Munged {
                    (option("seed-file") + "seed").c_str(), (option("log-file") + "log").c_str(), nullptr);
             _exit(127);
         }
-        static std::string socket;  // static: the variables that point to it live on
+        static std::string socket;  // static, because the variables that point to the text outlive this object
         socket = directory_ + "/socket";
         set_variable("STARLING_MUNGE_SOCKET", socket.c_str());
         setenv("STARLING_MUNGE_SOCKET", socket.c_str(), 1);

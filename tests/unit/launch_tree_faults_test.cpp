@@ -242,7 +242,7 @@ TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
     for (const uint32_t fanout : {2u, 8u}) {
         Forest forest(fanout);
         forest.plant();
-        // With a fanout of 2, some hosts are far from the root, and die together with hosts below them.
+        // Kill hosts 3 and 7 at once: with a fanout of 2, host 7 is below host 3.
         const std::set<TreeHostId> dying{3, 7};
         forest.step(
             "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });

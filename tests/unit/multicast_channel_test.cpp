@@ -77,7 +77,7 @@ void run(Placement placement, Settings settings, const std::function<void(Node&)
     settings.emplace_back("STARLING_IP_INTERFACES", "lo");
     team.start(settings, [&](Node& node) {
         body(node);
-        // As in MPI_Finalize: no process leaves while others still need it.
+        // End as MPI_Finalize does: no process ends while others still need it.
         progress::wait_until([] { return multicast::all_delivered() && link::all_acknowledged(); });
         node.barrier(7);
     });

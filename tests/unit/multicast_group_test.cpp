@@ -165,7 +165,7 @@ TEST(MulticastGroup, IsAbandonedIfTheNetworkCarriesNothing) {
     for (const auto& one : world.all) EXPECT_FALSE(one->in_network);
 }
 
-// Any member may be unreachable, or reachable only by short datagrams; also the leader, which runs the test.
+// Any member may be unreachable, or reachable only by short datagrams. It may be the leader, which tests the group.
 TEST(MulticastGroup, IsAbandonedIfAnyMemberIsUnreachable) {
     for (uint32_t members : {2u, 3u, 9u})
         for (uint32_t who = 0; who < members; ++who)

@@ -128,7 +128,7 @@ TEST(PhaseDetector, ThreeNestedLoops) {
     EXPECT_EQ(program.segments - before, 8u);
 }
 
-// Random calls may look like a loop for a while; in 3,000 calls that is next to nothing.
+// Random calls may look like a loop for a while, but in 3,000 calls they form hardly any phases.
 TEST(PhaseDetector, AnIrregularProgramHasHardlyAnyPhases) {
     for (uint32_t seed = 0; seed < 50; ++seed) {
         Program program;

@@ -1,4 +1,4 @@
-// Review of wrong plans: the estimate of connections on demand, and when a plan is dropped.
+// The review of plans that turn out to be wrong: its estimate of the traffic with connections on demand, and when it drops a plan.
 #include "plan/plan_review.h"
 
 #include <gtest/gtest.h>

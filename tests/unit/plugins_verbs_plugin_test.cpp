@@ -489,7 +489,7 @@ TEST_F(VerbsMemory, UnsignaledWritesInADoorbellChain) {
     for (int i = 0; i < 5; ++i) {
         uint64_t word = 100 + static_cast<uint64_t>(i);
         Queue::Transfer one = words(i, 1, 50);
-        one.memory = &word;  // inline: invalid after the call returns
+        one.memory = &word;  // sent inline, because `word` is invalid when the device would read it
         one.local = 0;
         one.quiet = one.more = true;
         ASSERT_EQ(from->write(one), WorkStatus::done);

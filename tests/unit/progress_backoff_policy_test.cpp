@@ -140,7 +140,7 @@ TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     EXPECT_GT(poll.yields, 100);
 }
 
-// The processes that lack cores are strangers. The policy notices that as with strangers beside neighbors.
+// The processes that lack cores are other programs. The policy notices that, as it notices strangers beside neighbors.
 TEST(BackoffPolicy, StrangersGetLittleIfTheMachineHasNoSpareCore) {
     Core core;
     core.machine_short = core.strangers = true;
@@ -191,7 +191,7 @@ TEST(BackoffPolicy, DoesNotYieldToANeighborThatSleepsOrIsElsewhere) {
     EXPECT_EQ(core.yields, 0);
 }
 
-// A yield meant for a neighbor goes to the stranger beside it: this is noticed once, and then tried ever more rarely.
+// A yield meant for a neighbor gives the core to a stranger beside it. The policy notices this once, and then yields ever more rarely.
 TEST(BackoffPolicy, StrangersBesideNeighborsGainLittleFromYields) {
     Core core;
     core.neighbour = core.strangers = true;

@@ -234,7 +234,7 @@ class Updates : public test::Exploration<World> {
         return stepped;
     }
 
-    /// A dead process has no store left in its core.
+    /// When a process dies, all its stores become visible: none is left in its core's store buffer.
     void die(World next, int p) {
         next.show_all(p);
         next.doing[p] = World::dead;

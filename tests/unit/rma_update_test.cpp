@@ -41,7 +41,7 @@ void fill(const Datatype& type, std::vector<std::byte>& buffer, std::mt19937_64&
     set(uint8_t{});
 }
 
-/// Compares with the standard's definition: one element after the other.
+/// Compares an update of the whole buffer with the standard's definition, by which one element is updated after the other.
 void compare(const Datatype& type, const Op& op, bool aligned, std::mt19937_64& random) {
     const auto bytes = static_cast<size_t>(type.extent) * kCount;
     std::vector<std::byte> room(bytes + 64), operand(static_cast<size_t>(type.size) * kCount), old(operand.size());

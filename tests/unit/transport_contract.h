@@ -158,7 +158,7 @@ class NetworkWorld : public World {
             sinks_[h].segment = &segments_[h];
             EXPECT_EQ(network::Network::open({&segments_[h], h}, sinks_[h], ends_[h]), MPI_SUCCESS) << failure_text();
         }
-        // The ports that daemons would publish on request.
+        // Publish each port on the other host, as daemons would on request.
         for (uint32_t h = 0; h < 2; ++h) segments_[1 - h].port(h).store(segments_[h].port(h).load());
     }
     Transport& sender() override { return *ends_[0]; }

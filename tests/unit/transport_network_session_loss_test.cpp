@@ -242,7 +242,8 @@ TEST(SessionLoss, AcknowledgementsAreDelayedAfterALongTimeWithoutLoss) {
     EXPECT_EQ(met.end(0).counters.repeated, 0u);
 }
 
-// After such a hold, a lost last datagram is noticed late; but only once, since acknowledgements are sent early from then on.
+// While acknowledgements are delayed, the loss of a last datagram is detected late. That occurs once only, because acknowledgements are
+// sent early from then on.
 TEST(SessionLoss, ALossEndsTheDelayOfAcknowledgements) {
     Met met;
     alone_while(met, kSecond, kMillisecond);

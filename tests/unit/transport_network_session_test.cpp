@@ -446,7 +446,7 @@ TEST(Session, SingleShortPacketsUseDatagramsBesideAConnection) {
     EXPECT_EQ(small.second, 0u);
     const auto large = run(200, 50, 20'000);
     EXPECT_GE(large.second, 50u);
-    // A lost datagram is retransmitted as one; after several without an answer, the connection carries everything.
+    // A lost datagram is retransmitted as a datagram. After several without an acknowledgement, the connection carries everything.
     network.weather.lost = 30;
     const auto lossy = run(300, 300, 8);
     EXPECT_GT(lossy.first, 0u);

@@ -175,7 +175,7 @@ class Proxy {
     }
 
     uint16_t port = 0;
-    Change change_up, change_down;  ///< changes of the bytes from the connecting side, and of those to it
+    Change change_up, change_down;  ///< functions that change the bytes from the connecting side, and those to it
     Wire up, down;                  ///< all bytes of each direction, before any change
 
   private:
