@@ -62,7 +62,7 @@ static ProfileReport::PhaseRecord phase_of_all() {
     return phase;
 }
 
-/// Well-formed inputs to start from, for the replay driver.
+/// Returns well-formed inputs, which the replay driver mutates.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         std::string(1, '\x07') + encode_frame(MessageKind::hello, encode(ControlHello{1, 2, {3, 4}, 5})) +

@@ -162,7 +162,7 @@ std::string one(Recipe recipe, const std::string& stream) {
 }
 }  // namespace
 
-/// Well-formed inputs to start from, for the replay driver.
+/// Returns well-formed inputs, which the replay driver mutates.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         one({.number = 1, .window = 512, .packet_bytes = 8}, std::string(40, 'a')) +

@@ -156,7 +156,7 @@ message::Rts offer(uint64_t bytes, uint8_t ahead = 0) {
 }
 }  // namespace
 
-/// Well-formed inputs to start from, for the replay driver.
+/// Returns well-formed inputs, which the replay driver mutates.
 const std::string* fuzz_seeds(size_t& count) {
     using packet::PacketKind;
     static const std::string seeds[] = {

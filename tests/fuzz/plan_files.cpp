@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
 }
 
-/// Well-formed inputs to start from, for the replay driver.
+/// Returns well-formed inputs, which the replay driver mutates.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         R"({"starling_plan":1,"application":"mesh","size":4,"from":["a"],"max_direct":4,"max_connections":8,

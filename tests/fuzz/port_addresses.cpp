@@ -24,7 +24,7 @@ std::string address(char network, char lid, char queue) {
 
 }  // namespace
 
-/// Well-formed inputs to start from, for the replay driver.
+/// Returns well-formed inputs, which the replay driver mutates.
 const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         std::string(1, '\1') + address(1, 0, 5) + address(1, 0, 6),

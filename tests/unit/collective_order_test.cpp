@@ -313,7 +313,8 @@ TEST(CollectiveOrder, EachAlgorithmReturnsItsFirstErrorWithThatErrorsText) {
     for (int kind = 0; kind < collective::kKinds; ++kind) {
         for (int index = 0; const auto* row = collective::algorithm_of(static_cast<collective::CollectiveKind>(kind), index);
              ++index) {
-            if (row->needs & collective::kSharedMemory) continue;  // the shared-memory stage has no requests
+            // Algorithms in shared memory have no requests that could fail.
+            if (row->needs & collective::kSharedMemory) continue;
             for (uint64_t seed = 0; seed < 10; ++seed) {
                 SCOPED_TRACE(std::string(collective::name(row->kind)) + " " + std::string(row->name) + ", seed " +
                              std::to_string(seed));

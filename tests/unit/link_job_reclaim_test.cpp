@@ -115,7 +115,8 @@ class Explorer : public test::Exploration<World> {
             world.met.orphans += static_cast<char>('A' + comm);
     }
 
-    /// Creates a communicator with the other process: its group holds a reference to the Job object, and receives its orphans.
+    /// Creates a communicator with the other process. Its group holds a reference to the Job object, and it receives the orphans of its
+    /// context.
     void make(World& world, int comm) {
         if (!map(world) && world.due[comm] == 0) return;  // an error is correct here, because no message is lost
         world.comms[comm] = World::Comm::made;

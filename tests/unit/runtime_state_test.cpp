@@ -86,7 +86,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
 
     begin();
     EXPECT_NE(link::self().job->address().id, first_job);
-    EXPECT_EQ(comm::add_class(), first_class);  // unaffected by the other process
+    EXPECT_EQ(comm::add_class(), first_class);  // as before, because the other process has not changed this one's state
     EXPECT_NE(config().eager_limit, limit);
     EXPECT_LT(counters.yields, 41u);
     EXPECT_NE(make_triple(), triple);

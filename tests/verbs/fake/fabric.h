@@ -23,7 +23,7 @@ struct Facts {
     bool datagrams = true;
     int open_error = 0;  ///< errno with which ibv_open_device fails; 0: it succeeds
     uint16_t lid = 0;
-    std::string path = {};  ///< file that exists as long as the device; empty: not reported
+    std::string path = {};  ///< path of a file that exists as long as the device does; empty: not reported
     /// An entry of the GID table: version (1, 2; 0 InfiniBand), and the GID as the text of an IPv6 address.
     struct Gid {
         int version = 2;
@@ -49,7 +49,7 @@ std::string living();
 
 /// Makes the n-th call (from 1, counted from now) of a function that may fail do so, with this errno.
 void fail_call(uint64_t n, int error);
-/// Returns the number of such calls since the last fail_call() or reset(), and the name of the call that failed.
+/// Returns the number of calls of functions that may fail, since the last fail_call() or reset(), and the name of the call that failed.
 uint64_t calls();
 const char* failed_call();
 /// Makes all calls of a function fail with this errno, until error is 0.
