@@ -13,7 +13,7 @@ if(verbs_FOUND)
     endif()
     install(TARGETS starling_verbs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 else()
-    message(STATUS "libibverbs-dev or librdmacm-dev is not there: InfiniBand and RoCE adapters will be used through their IP networks")
+    message(STATUS "libibverbs-dev or librdmacm-dev is not installed: Starling will use InfiniBand and RoCE adapters only through their IP interfaces")
 endif()
 
 # A variant of the plugin for tests: the same object files, linked with a fake of both libraries.

@@ -304,7 +304,7 @@ int accept_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
         if (ours) progress::wait_until(comes);
     } while (ours && !comes());
     if (!ours || port == ports().open.end())
-        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
+        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed; MPI_Open_port opens one");
     const WaitingConnector caller = port->second.front();
     port->second.pop_front();
     const uint64_t context = comm::new_context();
@@ -339,7 +339,9 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
 int join_sides(comm::Comm& comm, const std::string& result, bool accepting, comm::Comm*& made) {
     ConnectSide other;
     comm::Group* remote = decode(result, other) ? comm::decode_group(other.group) : nullptr;
-    if (!remote) return fail(MPI_ERR_INTERN, "the connection's result that the root sent is invalid");
+    if (!remote)
+        return fail(MPI_ERR_INTERN,
+                    "the root sent an invalid description of the connection; use one version of Starling in all processes");
     for (const comm::GroupRun& run : remote->runs())
         if (const int error = run.job->map()) {
             remote->release();
@@ -406,7 +408,7 @@ int close_port(const char* text) {
     if (const int error = parse(text, name)) return error;
     const auto port = ports().open.find(name.port);
     if (name.job != link::self().job->address() || port == ports().open.end())
-        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed");
+        return fail(MPI_ERR_PORT, "the port was not opened by this process, or was closed; MPI_Open_port opens one");
     for (const WaitingConnector& caller : port->second)
         send_knock(*caller.peer, {ConnectRequest::refused, name.port, caller.context});
     ports().open.erase(port);

@@ -65,7 +65,8 @@ int broadcast_result(comm::Comm& comm, int root, RootResult& verdict) {
             verdict.result = reader.string();
         }
     }
-    if (verdict.error == MPI_ERR_NO_MEM && verdict.text.empty()) return fail(MPI_ERR_NO_MEM, "out of memory at the root");
+    if (verdict.error == MPI_ERR_NO_MEM && verdict.text.empty())
+        return fail(MPI_ERR_NO_MEM, "the root process of the call is out of memory");
     return verdict.error ? fail(verdict.error, "%s", verdict.text.c_str()) : MPI_SUCCESS;
 }
 

@@ -29,7 +29,8 @@ RootResult evaluate_at_root(FindOut&& find_out) {
     RootResult verdict;
     try {
         verdict.error = find_out(verdict.result);
-        if (!verdict.error && KeptMemory::is_short()) verdict.error = fail(MPI_ERR_NO_MEM, "the root has no memory left");
+        if (!verdict.error && KeptMemory::is_short())
+            verdict.error = fail(MPI_ERR_NO_MEM, "the root process of the call is out of memory");
         if (verdict.error) verdict.text = failure_text();
     } catch (const std::bad_alloc&) {
         verdict.error = MPI_ERR_NO_MEM;

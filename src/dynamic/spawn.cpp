@@ -220,7 +220,8 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     }
     comm::Comm* mine = nullptr;
     try {
-        error = garbled ? fail(MPI_ERR_INTERN, "the spawn's result that the root sent is invalid")
+        error = garbled ? fail(MPI_ERR_INTERN,
+                               "the root sent an invalid result of the spawn; use one version of Starling in all processes")
                         : connect_children(comm, child, mine);
     } catch (const std::bad_alloc&) { error = fail(MPI_ERR_NO_MEM, "out of memory for an inter-communicator"); }
     if ((error = agree(comm, error))) {

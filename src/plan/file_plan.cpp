@@ -49,7 +49,8 @@ void set_limit(const char* name, uint64_t limit) {
     const Variable* const variable = find_variable(name);
     if (limit == control::PlanLimits::kNone || !variable || source_of(*variable) != VariableSource::built_in) return;
     if (set_variable(name, std::to_string(limit).c_str()) && config().verbose > 0)
-        std::fprintf(stderr, "starling: the plan: %.*s\n", static_cast<int>(failure_text().size()), failure_text().data());
+        std::fprintf(stderr, "starling: a setting of the plan was not applied: %.*s\n", static_cast<int>(failure_text().size()),
+                     failure_text().data());
     clear_failure();
 }
 

@@ -188,7 +188,8 @@ void Recorder::stop() {
 
 // Handles the loss of the launcher: the process stops recording and continues.
 void Recorder::abandon() {
-    std::fprintf(stderr, "starling: rank %u: the profile ends here, %s\n", rank_, std::string(failure_text()).c_str());
+    std::fprintf(stderr, "starling: rank %u: no more records are added to the profile: %s\n", rank_,
+                 std::string(failure_text()).c_str());
     clear_failure();
     stop();
 }

@@ -309,7 +309,7 @@ int Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, 
     Comm* peer = local->rank == local_leader ? comm::from_handle(peer_comm) : nullptr;
     if (local->rank == local_leader) {
         if (!peer)
-            wrong = fail(MPI_ERR_COMM, "the peer communicator is null or not valid");
+            wrong = fail(MPI_ERR_COMM, "the peer communicator is null or not valid; was it freed?");
         else if (remote_leader < 0 || remote_leader >= peer->peer_count)
             wrong = fail(MPI_ERR_RANK, "remote leader %d is not a rank of the peer communicator, which has %d processes",
                          remote_leader, peer->peer_count);

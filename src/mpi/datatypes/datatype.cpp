@@ -67,7 +67,7 @@ int Type_free(MPI_Datatype* datatype) {
     Datatype* type = datatype::from_handle(*datatype);
     if (!type || phase != LibraryPhase::running) return bad_handle(*datatype);
     if (type->permanent) return raise(nullptr, fail(MPI_ERR_TYPE, "a predefined datatype can't be freed"));
-    if (type->handles == 0) return raise(nullptr, fail(MPI_ERR_TYPE, "the datatype was freed before"));
+    if (type->handles == 0) return raise(nullptr, fail(MPI_ERR_TYPE, "the datatype has been freed already"));
     const auto kept = datatype::TypeRef::to(*type);
     if (type->handles == 1 && type->attributes) {
         if (const int error = type->attributes->clear(comm::AttributeHolder(*datatype))) return raise(nullptr, error);

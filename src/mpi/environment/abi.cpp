@@ -51,7 +51,7 @@ int check_fortran(const comm::Info& given) {
             return fail(MPI_ERR_INFO_VALUE, "the info value of %s is neither true nor false", entry.key.c_str());
         const std::string* before = fortran_info ? fortran_info->find(entry.key) : nullptr;
         if (before && *before != entry.value)
-            return fail(MPI_ERR_ABI, "%s was already set to %s", entry.key.c_str(), before->c_str());
+            return fail(MPI_ERR_ABI, "the Fortran property %s was already set to %s", entry.key.c_str(), before->c_str());
     }
     return MPI_SUCCESS;
 }

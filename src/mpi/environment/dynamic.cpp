@@ -34,7 +34,8 @@ int read_commands(const CommandArguments& in, dynamic::Commands& out) {
         command.maxprocs = static_cast<uint32_t>(in.maxprocs[i]);
         const MPI_Info handle = in.infos ? in.infos[i] : MPI_INFO_NULL;
         comm::Info info;
-        if (!comm::read_info(handle, info)) return fail(MPI_ERR_INFO, "the info of command %d is not valid", i);
+        if (!comm::read_info(handle, info))
+            return fail(MPI_ERR_INFO, "the info object of command %d is not valid; was it freed?", i);
         for (const auto& entry : info.entries) command.info.emplace_back(entry.key, entry.value);
         out.push_back(std::move(command));
     }

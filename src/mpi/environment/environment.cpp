@@ -47,7 +47,7 @@ int Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (size < 0) return raise(nullptr, fail(MPI_ERR_ARG, "the size %lld is negative", static_cast<long long>(size)));
     void* memory = rma::allocate(size > 0 ? static_cast<uint64_t>(size) : 1, alignment(info));
     if (!memory && posix_memalign(&memory, alignment(info), size > 0 ? static_cast<size_t>(size) : 1) != 0)
-        return raise(nullptr, fail(MPI_ERR_NO_MEM, "no memory for %lld bytes", static_cast<long long>(size)));
+        return raise(nullptr, fail(MPI_ERR_NO_MEM, "out of memory: cannot allocate %lld bytes", static_cast<long long>(size)));
     std::memcpy(baseptr, &memory, sizeof memory);
     return MPI_SUCCESS;
 }

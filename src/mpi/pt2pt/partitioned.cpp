@@ -48,7 +48,7 @@ template <class T>
 T* find(MPI_Request handle, const char* what, int& error) {
     Request* const request = request_from_handle(handle);
     if (request && request->operations == &kClass<T>) return static_cast<T*>(request);
-    error = request ? raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the request is not of a partitioned %s", what))
+    error = request ? raise(comm_of(*request), fail(MPI_ERR_REQUEST, "the request is not that of a partitioned %s", what))
                     : bad_handle(nullptr, MPI_ERR_REQUEST, "request");
     return nullptr;
 }

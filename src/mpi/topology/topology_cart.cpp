@@ -26,7 +26,7 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
         if (dims[i] <= 0) return fail(MPI_ERR_DIMS, "dimension %d has size %d, which is not positive", i, dims[i]);
         product *= dims[i];
         if (product > size)
-            return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator processes (%d)", size);
+            return fail(MPI_ERR_TOPOLOGY, "the grid has more points than the communicator has processes (%d)", size);
     }
     nodes = static_cast<int>(product);
     return MPI_SUCCESS;
@@ -89,8 +89,8 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
     for (int i = 0; i < ndims; ++i)
         if (dims[i] < 0) return raise(nullptr, fail(MPI_ERR_DIMS, "dimension %d has the negative size %d", i, dims[i]));
     if (!comm::balance(nnodes, {dims, static_cast<size_t>(ndims)}))
-        return raise(nullptr, fail(MPI_ERR_DIMS, "the number of nodes, %d, is not a multiple of the product of the given sizes",
-                                   nnodes));
+        return raise(nullptr, fail(MPI_ERR_DIMS,
+                                   "the number of nodes, %d, is not a multiple of the product of the sizes in dims", nnodes));
     return MPI_SUCCESS;
 }
 
