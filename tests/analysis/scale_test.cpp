@@ -1,4 +1,4 @@
-// A plan scaled to another number of processes: measures how many of the true partners it contains.
+// Scales a plan to another number of processes, and measures how many of the true partners the result contains.
 #include "starling/profile/scale.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,8 @@ uint32_t morton(uint32_t side, uint32_t x, uint32_t y) {
     return out;
 }
 
-/// Cuts a square mesh into `size` pieces of a curve. Neighbors are ranks with adjacent cells, with one message per edge.
+/// Cuts a square mesh into `size` pieces along the space-filling curve `order`, one piece per rank. Ranks with adjacent cells are neighbors
+/// and exchange one message per edge.
 Matrix curve(uint32_t (*order)(uint32_t, uint32_t, uint32_t), uint32_t side, uint32_t size) {
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> edges;
     const auto owner = [&](uint32_t x, uint32_t y) {
@@ -133,7 +134,7 @@ TEST(Scale, ASmallGridToo) {
     expect_all(score(torus(4, 4, 9), 16, torus(8, 8, 9), 64));
 }
 
-// The scaled plan finds the partners of most messages, not all: those at the corners of the pieces cannot be predicted.
+// The scaled plan must find the partners of most messages, not all: those at the corners of the pieces cannot be predicted.
 TEST(Scale, PiecesOfACurveFindMostPartners) {
     EXPECT_TRUE(structure_of(pairs_in(curve(hilbert, 64, 16)), 16).grid.empty());
     for (const auto& [from, to] : {std::pair(16u, 64u), std::pair(32u, 64u), std::pair(64u, 256u), std::pair(48u, 64u)}) {

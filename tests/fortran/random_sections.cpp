@@ -71,7 +71,7 @@ struct Array {
             all.insert(all.end(), &memory[static_cast<size_t>(place)], &memory[static_cast<size_t>(place)] + section.element);
         return all;
     }
-    /// Returns `memory` with the section's elements replaced by `all`.
+    /// Returns a copy of `memory` in which the bytes `all` replace the section's elements.
     Bytes with(const Bytes& all) const {
         Bytes result = memory;
         for (size_t i = 0; i < places.size(); ++i)

@@ -624,7 +624,7 @@ class Standing(HostsCase):
 
 class StandingStart(HostsCase):
     def test_many_hosts_and_a_start_that_is_given_up(self):
-        # More hosts than one argument can hold, and agents that hang: the starter may be killed at any time, and the agents must end too.
+        # The host list exceeds the length of one argument, and all agents hang. If `starling daemon start` is interrupted, they must end too.
         hosts = pathlib.Path(self.directory, "hosts")
         hosts.write_text("".join(f"a-host-with-quite-a-long-name-{i}\n" for i in range(6000)))
         hanging = self.script("exec sleep 60", "hanging")

@@ -1032,7 +1032,7 @@ class Intruding(Case):
         holder = self.popen(sys.executable, "-c", code, f"starling-0-names-{self.environment['STARLING_UNIVERSE']}")
         self.assertEqual(holder.stdout.readline(), "up\n")
         out = self.mpiexec(PROBE, "init", "publish a b", "finalize")[1]
-        # Root trusts root; it must not trust another user that holds root's name.
+        # Root's processes must not trust another user that has bound the name of root's socket.
         self.assertRegex(out, r"name 16 .*another user")
         holder.kill()
 

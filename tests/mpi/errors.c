@@ -69,7 +69,7 @@ static void types(void) {
     EXPECT_ERROR(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
     EXPECT_ERROR(MPI_Type_size(MPI_DATATYPE_NULL, &value), MPI_ERR_TYPE);
 #if MPI_AT_LEAST(4, 0)
-    // Tests numbers that do not fit in the caller's int.
+    // Must fail: the type's count does not fit in the caller's int.
     int numbers[4];
     MPI_Aint addresses[1];
     OK(MPI_Type_contiguous_c((MPI_Count)1 << 40, MPI_BYTE, &type));

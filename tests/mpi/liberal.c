@@ -98,7 +98,7 @@ static void nulls_after_errors(void) {
     CHECK(op == MPI_OP_NULL, "an operation that was not made");
     REFUSED(MPI_Info_dup(MPI_INFO_NULL, &info));
     CHECK(info == MPI_INFO_NULL, "an info object that was not made");
-    // A failed free leaves the handle as it was.
+    // MPI_Comm_free must leave the handle unchanged if it fails.
     comm = MPI_COMM_NULL;
     REFUSED(MPI_Comm_free(&comm));
     MPI_Comm world = MPI_COMM_WORLD;

@@ -19,7 +19,7 @@ static const char* const kNames[kKinds] = {"mmap",    "mprotect", "memfd_create"
                                            "sendmsg", "recvmsg",  "pthread_create", "malloc",    "attribute copy"};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { kCanRefuse = 0 };  // a sanitizer has its own allocator and intercepts all of these calls
+enum { kCanRefuse = 0 };  // with a sanitizer, which has its own allocator and intercepts these calls
 static volatile int refused_kind, refused_in;
 static int is_refused(int kind, int error) { return kind == error; }
 #else

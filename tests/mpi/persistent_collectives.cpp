@@ -289,7 +289,7 @@ void freed_after() {
     OK(MPI_Request_free(&request));
 }
 
-/// In place: one buffer for input and output.
+/// MPI_IN_PLACE: one buffer for input and output.
 void in_place() {
     std::vector<int> values(100);
     MPI_Request request;

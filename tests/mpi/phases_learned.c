@@ -1,4 +1,4 @@
-/* With STARLING_PLAN=learn, phases that recur find their connections open. Without the plan no connection would be opened: no traffic
+/* With STARLING_PLAN=learn, phases that recur must find their connections open. Without the plan no connection would be opened: no traffic
  * reaches the threshold (set in programs.txt), and the quota is smaller than the number of partners. */
 #include <mpi-ext.h>
 

@@ -23,7 +23,7 @@ static void exchange(MPI_Comm comm) {
     EXPECT_INT(in, 100 + from);
 }
 
-// A session without an attached buffer uses the process's buffer.
+// With no buffer attached to the session, sends must use the process's buffer.
 static void of_the_process(MPI_Session session) {
     static char buffer[2000];
     MPI_Group group;

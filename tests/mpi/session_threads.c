@@ -1,5 +1,5 @@
-// Threads open and close MPI sessions. The first sessions of the process are opened concurrently, and again whenever all were closed. A
-// process can start for the first time only once, so the test runs in several processes.
+// Threads open and close MPI sessions; all calls must succeed. The first sessions of the process are opened concurrently, and again
+// whenever all were closed. The first start happens only once per process, so the test runs in several processes.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// MPI sessions are opened and closed before and beside MPI_Init; communicators are created from their groups alone.
+// MPI sessions are opened and closed before and beside MPI_Init; communicators are created from their groups, without MPI_COMM_WORLD.
 #include "check.h"
 
 int main(int argc, char** argv) {

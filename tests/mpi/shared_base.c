@@ -3,7 +3,7 @@
 #include "check.h"
 
 static int rank, size;
-static MPI_Datatype even, odd;  ///< types of every second int of two blocks of `size` ints
+static MPI_Datatype even, odd;  ///< the even and the odd ints of two blocks of `size` ints
 static int *array, *counts, *near, *far, *bytes, *none;
 static MPI_Datatype* types;
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
         OK(MPI_Barrier(inter));
         OK(MPI_Comm_disconnect(&inter));
     }
-    // One of two commands does not exist.
+    // One of two commands does not exist: the call must fail and set the error code of this command.
     char path[PATH_MAX], nowhere[] = "/nowhere/at/all";
     snprintf(path, sizeof path, "%s", own_path());
     char* commands[] = {path, nowhere};

@@ -1,5 +1,5 @@
-// Callbacks of the program lock a mutex that other threads hold while they call MPI. Python works like this: its MPI calls that do not wait
-// are made with the interpreter's lock held.
+// Callbacks of the program lock a mutex that other threads hold while they call MPI: there must be no deadlock. Python works like this: its
+// MPI calls that do not wait are made with the interpreter's lock held.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -117,7 +117,7 @@ void derived(bool allocate) {
     OK(MPI_Win_free(&made.win));
 }
 
-/// Pair types have gaps.
+/// Accumulates in memory with gaps between values: pair types such as MPI_SHORT_INT have gaps.
 void pairs(bool allocate) {
     struct ShortInt {
         short value;
@@ -269,7 +269,7 @@ void dynamic() {
     OK(MPI_Win_free(&win));
 }
 
-/// Each rank stores into the next rank's memory, directly and by accesses.
+/// In a shared window, each rank changes the next rank's memory by direct stores and by RMA calls.
 void shared() {
     MPI_Comm host;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));

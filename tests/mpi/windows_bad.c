@@ -29,7 +29,7 @@ static void wrong_at_one(void) {
     EXPECT_INT(class_of(code), rank == 1 ? MPI_ERR_DISP : MPI_ERR_SIZE);
 }
 
-/// Members make different collective calls.
+/// Members make different collective calls on one communicator: each must return an error.
 static void mismatched(void) {
     static int memory[4];
     MPI_Win win = MPI_WIN_NULL;
@@ -136,7 +136,7 @@ static void epochs(void) {
     MPI_Group all, mine;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
     OK(MPI_Group_incl(all, 1, &rank, &mine));
-    // No epoch is open.
+    // Without an open epoch each call must fail.
     EXPECT_ERROR(MPI_Get(&value, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC);
@@ -167,7 +167,7 @@ static void epochs(void) {
         EXPECT_ERROR(MPI_Win_flush(next, win), MPI_ERR_RMA_SYNC);
         OK(MPI_Win_unlock(rank, win));
     }
-    // Assertions that are not allowed there, and invalid groups.
+    // Assertions that the called function does not allow, and invalid groups.
     EXPECT_ERROR(MPI_Win_fence(MPI_MODE_NOCHECK, win), MPI_ERR_ASSERT);
     EXPECT_ERROR(MPI_Win_fence(1 << 30, win), MPI_ERR_ASSERT);
     EXPECT_ERROR(MPI_Win_post(mine, MPI_MODE_NOPRECEDE, win), MPI_ERR_ASSERT);

@@ -137,7 +137,7 @@ static void look_at_own(void) {
     for (int pe = 0; pe < n; pe++) memcpy(model[pe].past, model[pe].lot, sizeof model[pe].past);
 }
 
-// Reads random parts of other PEs' past lots; each PE reads different ones.
+// Reads random words of other PEs' lots as they were after the previous round; each PE reads different ones.
 static void look_at_others(void) {
     uint64_t own = state + (uint64_t)me;
     long got[4 * 3];

@@ -126,7 +126,7 @@ static void test_contexts(void) {
     CHECK(team == SHMEM_TEAM_WORLD, "the default context is of another team");
     CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID, "a team of no context");
     CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID, "a context of no team");
-    // A PE that is in no team has no context of it, but may call these.
+    // A PE outside a team has SHMEM_CTX_INVALID in place of a context, and these calls must accept it.
     shmem_ctx_quiet(SHMEM_CTX_INVALID);
     shmem_ctx_fence(SHMEM_CTX_INVALID);
     shmem_ctx_destroy(SHMEM_CTX_INVALID);

@@ -67,7 +67,7 @@ verbs::VerbsAddress SimulatedPort::address() const {
     return all;
 }
 
-// Datagrams.
+// Functions for datagrams.
 
 bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string& bytes) {
     status = verbs::WorkStatus::broken;
@@ -124,7 +124,7 @@ void SimulatedPort::datagram(std::string_view bytes, const verbs::VerbsAddress& 
         ++network()->lost;
 }
 
-// Groups.
+// Functions for multicast groups.
 
 SimulatedMembership::SimulatedMembership(SimulatedPort& port, const uint8_t* gid) : port_(port) {
     std::memcpy(gid_, gid, sizeof gid_);
@@ -215,7 +215,7 @@ void SimulatedPort::dismiss(verbs::Memory& memory) {
     world()->pass(kCallNs);
 }
 
-// Events.
+// Functions for events.
 
 void SimulatedPort::tell(const verbs::VerbsEvent& event) {
     events_.push_back(event);

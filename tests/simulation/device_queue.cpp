@@ -50,7 +50,7 @@ bool SimulatedQueue::connect(const verbs::QueueAddress& peer) {
     return after(true);
 }
 
-// Posting work.
+// Functions that post work.
 
 verbs::WorkStatus SimulatedQueue::post(Work work) {
     if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::WorkStatus::broken;
@@ -106,7 +106,7 @@ verbs::WorkStatus SimulatedQueue::compare_swap(const Transfer& what, uint64_t co
     return transfer({.kind = Kind::swap, .what = what, .operand = operand, .compare = compare});
 }
 
-// Transmission.
+// Functions that transmit work.
 
 SimulatedQueue* SimulatedQueue::reachable_peer() const {
     const auto found = port_.devices().queues.find(peer_);
@@ -239,9 +239,9 @@ void SimulatedQueue::check_own(const Work& work) const {
                  work.what.quiet ? ", quiet" : "", closed_ ? ", the queue is closed" : "", broken_ ? ", broken" : "");
 }
 
-// Errors, and the end of a queue.
+// Functions for errors and for the end of a queue.
 
-// Work in transit may or may not have been executed.
+// Puts the queue into the error state. Work in transit may or may not have been executed.
 void SimulatedQueue::fail(const char* why) {
     if (broken_) return;
     broken_ = true;
@@ -254,7 +254,7 @@ void SimulatedQueue::fail(const char* why) {
     if (!closed_) port_.tell(event);
     for (const Work& work : std::exchange(works_, {}))
         if (work.kind != Kind::frame) tell_done(work, verbs::WorkStatus::broken);
-    // A lingering queue has no user. It ends in a separate event, because its port may be the caller.
+    // A closed queue has no user and can end now. It ends in a separate event, because its port may be the caller.
     if (closed_) later(port_.devices().world().now, &SimulatedQueue::end);
 }
 

@@ -1,4 +1,5 @@
-// Features of a run that its seed can draw. A fault may need two of them together, so tests count the runs with each pair.
+// Features of a run that its seed can draw. A defect may show only if two of them are used together, so tests count the runs with each
+// pair.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ void say_arrival([[maybe_unused]] void* fake, [[maybe_unused]] const void** bott
 
 }  // namespace
 
-// Saves the registers that a call must preserve on the current stack, and restores those of the other one.
+// Saves the registers that a call must preserve on the current stack, and restores those saved on the other stack.
 extern "C" void starling_simulation_switch(void** left, void* entered);
 extern "C" void starling_simulation_begin();
 asm(R"(

@@ -62,7 +62,7 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
         move_to(host_of(target.address));
         return 0;
     }
-    // The switch knows the hosts with members; each cable loses datagrams independently.
+    // A multicast datagram: the switch knows the hosts with members, and each cable loses datagrams independently.
     for (uint32_t host = 0; host < hosts_; ++host)
         if (host != from.host) move_to(host);
     return 0;

@@ -88,8 +88,8 @@ struct UdpSocket final : Descriptor {
     Address bound;  ///< own address; address 0: any
     Address peer;   ///< address of the connected peer; port 0: not connected
     bool tells_interface = false;
-    uint32_t group_rail = 0;                            ///< rail for datagrams to groups
-    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< memberships in groups, as address and rail
+    uint32_t group_rail = 0;                            ///< outgoing rail for multicast datagrams
+    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< joined multicast groups, as group address and rail
     std::deque<Datagram> queue;
 
     bool is_member(uint32_t group, uint32_t rail) const;

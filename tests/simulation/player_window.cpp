@@ -40,7 +40,7 @@ struct Player::WindowUse {
     std::map<int, uint32_t> lost;
 };
 
-// A call may fail only if its target is doomed. Later calls to that target are allowed all the same.
+// A call may fail only if its target is doomed. The rank may still call that target later.
 void Player::act_on_window(const Step& step, WindowUse& use, int target_lock) {
     auto& [act, data, result, good] = use.buffers.back();
     const MemoryModel& model = use.model;

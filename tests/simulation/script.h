@@ -28,7 +28,7 @@ enum class Kind : uint8_t {
     release,    ///< frees a communicator
     compute,    ///< one rank computes
     phase,      ///< all ranks complete their operations and begin phase number `count`
-    window,     ///< a window is made, used in `count` epochs and freed; on existing memory if any_tag
+    window,     ///< a window is made, used in `count` epochs and freed; if any_tag, by MPI_Win_create
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
 };
 
@@ -59,7 +59,7 @@ struct Step {
     SendWay send = SendWay::send;
     ReceiveWay receive = ReceiveWay::recv;
     bool any_tag = false;
-    bool strided_out = false, strided_in = false;  ///< words with gaps in the sender's or receiver's memory
+    bool strided_out = false, strided_in = false;  ///< whether the sender's and the receiver's data have gaps between words
     bool waits = true;                             ///< whether the rank completes its operations before the next step
     uint32_t crowd = 0, place = 0;  ///< number of the crowd's first step, and the place of this receive in the crowd
     Collective collective = Collective::barrier;

@@ -109,7 +109,7 @@ SIMULATED long syscall(long number, ...) noexcept {
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-// Cores.
+// Functions for processor cores.
 
 SIMULATED int sched_getcpu() noexcept {
     const Process* const me = caller();
@@ -130,7 +130,7 @@ SIMULATED int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t* set) n
     return 0;
 }
 
-// Identity.
+// Functions for the identity of process and host.
 
 SIMULATED pid_t getpid() noexcept {
     const Process* const me = caller();
@@ -230,7 +230,7 @@ SIMULATED ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long
     return after(REAL(process_vm_writev)(owner_of_memory(pid), local, local_count, remote, remote_count, flags));
 }
 
-// Rails.
+// Functions for network interfaces.
 
 namespace {
 

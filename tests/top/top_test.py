@@ -92,7 +92,7 @@ class Shown(WithJob):
         ranks = self.mine()["ranks"]
         first = ranks[0]["counters"]
         packets = first["messages_ring"] + first["messages_inbox"]
-        # 101 messages to each, plus packets of connections and of the barrier.
+        # 101 messages to each other rank, plus packets of connections and of the barrier.
         self.assertGreaterEqual(packets, 101 * (RANKS - 1))
         self.assertLess(packets, 101 * (RANKS - 1) + 100)
         self.assertGreater(first["messages_ring"], 0)

@@ -98,7 +98,7 @@ static void window_lock(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// The owner of memory that only it can access is outside the library.
+// A rank accesses memory that only its owner can access, and the owner is outside the library.
 static void window_access(void) {
     MPI_Win win;
     MPI_Win_create(buffer, sizeof buffer, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);

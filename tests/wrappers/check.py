@@ -104,7 +104,7 @@ def show_fortran(tree, work):
         path.chmod(0o755)
         return path
 
-    # A compiler that is not a Fortran compiler, and one that cannot read the modules but must still compile programs with mpif.h.
+    # Tests a compiler that is not a Fortran compiler, and one that cannot read the modules but must still compile programs with mpif.h.
     odd = compiler("odd", '*) echo "what is $*?" >&2; exit 1 ;;')
     out = tree.run("mpifort", f"-fc={odd}", "-c", "x.f90", fails=True, **cache)
     expect(f"{odd} can't read module mpi," in out and "what is -c" in out, out)
@@ -158,7 +158,7 @@ def show_fortran(tree, work):
     shared.unlink()
     flags = tree.run("mpifort", "--showme:compile", **homeless).split()
     expect(flags[1].startswith(f"-I{shared}/") and shared.stat().st_mode & 0o777 == 0o700, flags)
-    # Several wrappers at once, without an existing cache.
+    # Several wrappers run at once without a cache: they must compile the modules only once.
     again = {"STARLING_CACHE": str(work / "again")}
     both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)
             for _ in range(4)]
