@@ -78,7 +78,7 @@ OF_TOOLS = ("name", "desc", "key", "status", "source")  # names with another mea
 
 
 def values(interface):
-    """Yields the constants of an interface: (our row of the table, value in the interface)."""
+    """Yields (row of constants.tsv, value in the other MPI's interface) for each constant that the interface has."""
     here = {c["name"]: c for c in table.constants() + table.extension_constants()}
     with open(table.HERE / "compat.tsv", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -98,7 +98,7 @@ class Parameter:
         self.function = function
 
     def there(self):
-        """Returns the parameter for the prototype of the other interface."""
+        """Returns the parameter's declaration in a prototype of the other interface."""
         return re.sub(r"\bMPI_(?!Aint|Count|Offset|T_)(\w+)", r"abi::\1", self.text)
 
     def count(self):
@@ -115,7 +115,7 @@ class Parameter:
         raise KeyError(self.text)
 
     def argument(self):
-        """Returns the argument for the call of the library."""
+        """Returns the expression that is passed to libmpi_abi for this parameter."""
         name = self.name
         if self.handle:
             if self.is_array:
@@ -154,7 +154,7 @@ def alias(name):
 
 
 def callback_types():
-    """Returns the types of callbacks in the interface."""
+    """Returns declarations of the interface's callback types."""
     out = []
     for t in table.types():
         if t["kind"] == "callback" and not t["name"].startswith("MPI_T_"):
@@ -167,7 +167,7 @@ def callback_types():
 
 
 def cases(interface, chosen):
-    """Returns rows (constant, value in the interface, first with our value, first with the interface's value)."""
+    """Returns rows (constant, value in the interface, is the first with its Starling value, is the first with the interface's value)."""
     rows, seen_here, seen_there = [], set(), set()
     for constant, there in values(interface):
         if chosen(constant):

@@ -3,7 +3,7 @@
 A function MPI_X is built if collectives.py writes it, or if a header src/mpi/*/*.h declares it in namespace starling::mpi and a
 file of src/mpi defines it. The declaration must be on a line that starts with the return type and `X(`. MPI_X_c is built with it, by
 implicit conversion to the large-count parameters, unless X_c is declared itself. Every other function of the
-standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is declared as X, too.
+standard becomes an entry that reports MPI_ERR_UNSUPPORTED_OPERATION. MPIX_X is also declared as X.
 """
 
 import re
@@ -42,7 +42,7 @@ OPENING = """\
 
 
 class Built:
-    """The functions that src/mpi has: declared in a header and defined."""
+    """The functions that src/mpi implements: they are declared in a header and defined."""
 
     def __init__(self, directory, known):
         self.header = {}  # function, without MPI_ -> header that declares it

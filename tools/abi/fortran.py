@@ -114,7 +114,7 @@ class Parameter(compat.Parameter):
         return self.number(f"*{name}" if self.by_value else name)
 
     def number(self, name):
-        """Returns the conversion of a number, which may be a constant with another value in the other interface."""
+        """Returns the conversion of a number that RULES names for this parameter; `name` itself if none applies."""
         if (self.function.name, self.name) in compat.EXCEPTIONS:
             return name
         for pattern, conversion in compat.RULES:
@@ -129,7 +129,7 @@ class Parameter(compat.Parameter):
         return f"*{count}" if count in self.function.arguments else count
 
     def most(self):
-        """Returns the constant for the maximum length of a text in C."""
+        """Returns the name of the C constant for the maximum length of a text."""
         return next((most for names, most in (
             (("port_name",), "MPI_MAX_PORT_NAME"), (("comm_name", "type_name", "win_name"), "MPI_MAX_OBJECT_NAME"),
             (("string",), "MPI_MAX_ERROR_STRING"), (("version",), "MPI_MAX_LIBRARY_VERSION_STRING"),
@@ -208,7 +208,7 @@ def takes_descriptors(function):
 
 
 def goes_on(function):
-    """Returns whether the buffers, or an address of them, are used after the function has returned."""
+    """Returns whether the library still uses the buffers, or their addresses, after the function has returned."""
     return "request" in function.arguments or bool(re.match(
         r"MPI_(Accumulate|Get_accumulate|Put|Get|Fetch_and_op|Compare_and_swap|Win_create|Win_attach|Win_detach|Free_mem|Get_address"
         r"|\w+_attach(_buffer)?|File_\w+_(begin|end))(_c)?$", function.name))
@@ -258,7 +258,7 @@ def entries():
 
 
 def library():
-    """Returns the header with the functions of the C interface, which is linked."""
+    """Returns the header with struct Library, through which the entry points call the PMPI_ functions."""
     return (GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat {\n\nstruct Library {\n" +
             "".join(f"    static constexpr decltype(&P{f.name}) {f.prefixed} = P{f.name};\n" for f in table.functions()) +
             "};\ninline constexpr Library library;\n\n}  // namespace starling::compat\n")
@@ -325,7 +325,7 @@ def old_constants():
 
 
 def integer_guard():
-    """Returns lines that fail to compile (0/0) if integers have 8 bytes, as with -fdefault-integer-8. In modules the interfaces fail by themselves."""
+    """Returns lines that fail to compile (0/0) if integers have 8 bytes, as with -fdefault-integer-8. Modules need no such lines: their interfaces fail to compile by themselves."""
     return ["integer MPI_NEEDS_INTEGER4", "parameter (MPI_NEEDS_INTEGER4=(64-bit_size(1))/(64-bit_size(1)))"]
 
 
@@ -398,7 +398,7 @@ def signature(function):
 
 
 def generics(form):
-    """Returns the procedures of each generic name. In mpi_f08 it includes those with large counts if their arguments differ."""
+    """Returns the procedures of each generic name. In mpi_f08 a generic name includes its large-count procedures if their arguments differ."""
     found = {}
     by_name = {f.name: f for f in functions()}
     for f in by_name.values():

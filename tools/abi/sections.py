@@ -16,7 +16,7 @@ STANDS_IN = re.compile(r"MPI_((Neighbor_|Ineighbor_|I)?(all)?(gather|scatter|red
 
 
 def native(function):
-    """Returns the symbols of the entry point, or None if there is none."""
+    """Returns the names of the entry point's symbols, or None if the function has no entry point here."""
     low = function.name.lower() + "_f08ts"
     return (low, "p" + low) if fortran.takes_descriptors(function) else None
 
@@ -28,7 +28,7 @@ def mpich(function):
 
 
 class Call:
-    """Writes one entry point."""
+    """Generates the source text of one entry point."""
 
     def __init__(self, function):
         self.function = function
@@ -89,7 +89,7 @@ class Call:
 
 
 def entries(names_of):
-    """Returns the source text. `names_of`: native or mpich."""
+    """Returns the source text of all entry points. `names_of`: native or mpich."""
     parts = {}
     for f in fortran.functions():
         if fortran.has_buffers(f) and not fortran.OLD.match(f.name) and (names := names_of(f)):

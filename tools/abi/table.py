@@ -26,7 +26,7 @@ def rows(name):
 
 @dataclass
 class Function:
-    """One C function, without its PMPI_ twin."""
+    """One C function of the table; PMPI_ names have no entries of their own."""
 
     name: str  # with MPI_, or MPIX_ for an extension
     topic: str

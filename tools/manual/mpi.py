@@ -40,7 +40,7 @@ def rules(name):
 
 
 def all_functions():
-    """Returns by page name: the function, and its large-count form if there is one."""
+    """Returns a map from page names to lists: the function and, if there is one, its large-count form."""
     by_name = {f.name: f for f in table.functions() + table.extensions()}
     return {name: [f, *([by_name[name + "_c"]] if name + "_c" in by_name else [])]
             for name, f in by_name.items() if not (name.endswith("_c") and name[:-2] in by_name)}
@@ -53,7 +53,7 @@ def summary_of(function):
 
 
 def parameter_row(function, argument):
-    """Returns the first row that matches a parameter of the function, or None."""
+    """Returns the first row of the table that describes this parameter of the function, or None."""
     base = function.name.removesuffix("_c")
     return next((row for row in rules("manual-parameters.tsv")
                  if row["functions"].fullmatch(base) and row["parameter"].fullmatch(argument)), None)

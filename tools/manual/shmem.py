@@ -34,7 +34,7 @@ def parameter_rows():
 
 
 def page_of(row):
-    """Returns the page of a row of the table: the row's name without type, size and context."""
+    """Returns the name of the page for a row of the table: the row's function name without type, size and context."""
     name = row if row in ("shmem_ctx_create", "shmem_ctx_destroy", "shmem_ctx_get_team") or "ctx_session" in row else row.replace("_ctx_", "_")
     name = re.sub(r"(put|get)(SIZE|mem)", r"\1", name.replace("TYPENAME_", ""))
     return re.sub(r"(collect|broadcast|alltoalls?)(32|64|mem|SIZE)$", r"\1", name)

@@ -63,7 +63,7 @@ void shmem_of_no_such_type_(void); /* not defined: selected for arguments of oth
 
 
 def choices(name, types, prefix):
-    """Returns the associations of _Generic for pointers to the element types."""
+    """Returns the associations in a C11 _Generic selection for pointers to the element types."""
     base = name.removeprefix("shmem_")
     out = []
     for short, ctype in types:

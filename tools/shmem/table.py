@@ -29,7 +29,7 @@ def type_sets():
 
 @dataclass
 class Function:
-    """One C function, without its pshmem_ twin."""
+    """One C function of the table; pshmem_ names have no entries of their own."""
 
     name: str
     topic: str

@@ -50,7 +50,7 @@ Agents::~Agents() {
         if (host.fd >= 0) close(host.fd);
         if (host.agent > 0) kill(host.agent, SIGTERM);
     }
-    // An agent that ignores SIGTERM is killed.
+    // Kill an agent that ignores SIGTERM.
     constexpr int kLooks = 100;
     for (int look = 0; look <= kLooks; ++look) {
         bool left = false;

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// Removes the parts of a name that only select a form of the function.
+/// Removes the prefix p of the profiling interface and trailing parentheses: "PMPI_Send()" becomes "mpi_send".
 std::string plain_name(std::string_view topic) {
     std::string name = lower(topic);
     if (name.starts_with("pmpi") || name.starts_with("pshmem_")) name.erase(0, 1);

@@ -3,7 +3,7 @@
 
 namespace starling {
 
-/// The parts to print. None set: all parts, with functions as numbers only.
+/// The parts to print. If none is set, prints all parts, but only the numbers of functions.
 struct InfoOptions {
     bool variables = false, missing = false, functions = false, transports = false, collectives = false;
     bool counters = false, protocols = false;

@@ -36,7 +36,7 @@ std::string shared_memory() {
     return "usable";
 }
 
-// Returns whether one process may read another's memory, as ranks of one job do. A child tries it on its parent.
+// Reports whether one process may read another's memory, as ranks of one job do. A child process tries to read its parent's.
 std::string kernel_copy() {
     static volatile long secret = 0;
     secret = 4711;

@@ -10,7 +10,7 @@ struct TransportReport {
     std::string name, state;
 };
 
-/// Returns one entry per part of each transport, with whether it is usable on this machine.
+/// Returns the name of each transport, or of each of its parts, and whether it is usable on this machine.
 std::vector<TransportReport> transports();
 
 }  // namespace starling

@@ -59,7 +59,7 @@ int keep_names(bool persistent, int ready) {
     launch::EventLoop loop;
     launch::NameDaemon daemon(loop, persistent);
     if (!daemon.start()) {
-        // EADDRINUSE: another daemon was faster, and serves equally well.
+        // EADDRINUSE: another daemon of this user was faster, and serves the waiting process equally well.
         tell(ready, errno == EADDRINUSE ? "ready" : std::strerror(errno));
         return errno == EADDRINUSE ? 0 : 1;
     }

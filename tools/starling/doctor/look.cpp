@@ -168,7 +168,7 @@ void look_at_program(const std::string& file, Examination& out) {
     if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // the file is a static program
     const Listing listing = list(file, "");
     if (listing.paths.empty()) {
-        out.problem = "the loader says: " + listing.complaint;
+        out.problem = "the loader reports: " + listing.complaint;
         return;
     }
     const std::vector<Part> parts = parts_of(file, listing);

@@ -25,7 +25,7 @@ struct Examination {
     std::string shim;                  ///< interface of the shim that can replace the library; empty: not needed, or none
     std::string in_spite;              ///< library that would be loaded despite the shim
     std::map<std::string, std::string> lost;     ///< libraries that the loader does not find, with the file that needs each
-    std::map<std::string, std::string> absent;   ///< functions that no library would have, with the file that calls each
+    std::map<std::string, std::string> absent;   ///< functions that no loaded library has, with the file that calls each
     std::map<std::string, std::string> unbuilt;  ///< functions that return MPI_ERR_UNSUPPORTED_OPERATION, with a caller of each
 
     bool healthy() const {

@@ -13,7 +13,7 @@ constexpr double kEnough = 8;    ///< minimum number of calls on a communicator 
 constexpr double kSigmas = 3;    ///< minimum difference in standard errors, because among six algorithms chance favors one
 constexpr double kWorth = 0.05;  ///< minimum share of the call's time that must be saved
 
-/// The calls with one algorithm. The members' times in one call are not independent samples, since members wait for each other.
+/// The calls with one algorithm. The times of a call's members are not independent samples, since members wait for each other.
 struct Times {
     double calls = 0, seconds = 0, squares = 0;  ///< sums over processes of calls, seconds, and squares of seconds
     double of_communicator = 0;
@@ -40,7 +40,7 @@ std::vector<PlannedCollective> choose_algorithms(const Run& run) {
     std::map<std::tuple<std::string, std::string, uint32_t>, Place> places;
     const auto runs = static_cast<double>(run.files.size());
     for (const auto& [site, calls] : run.collectives) {
-        // The time of calls that do not wait is unknown. With one member, or without an algorithm, there is no choice.
+        // Skip nonblocking operations, whose time is unknown. With one member, or without an algorithm, there is no choice.
         if (site.kind.starts_with("i") || site.algorithm == "none" || site.members < 2) continue;
         Place& place = places[{site.kind, site.size, site.members}];
         place.all[site.algorithm].add(calls, site.members, runs);

@@ -54,7 +54,7 @@ std::string relative(double before, double after) {
     return std::abs(change) >= 1000 ? fmt::format("x {:.0f}", after / before) : fmt::format("{:+.0f} %", change);
 }
 
-/// Collects changes, each with its weight relative to the whole.
+/// Collects changes, each with its weight as a share of the run's total.
 class Changes {
   public:
     template <class Text>

@@ -30,7 +30,8 @@ std::vector<Group> groups_of(const Run& run) {
     return groups;
 }
 
-// Computes the worth from the run's end backwards. A span of several occurrences has only their sum, so they are treated as equal.
+// Computes the worth of connections from the run's end backwards. Occurrences that the file reports as one span are treated as equal, since
+// only their sum is known.
 void add_worth(const Run& run, std::vector<Group>& groups) {
     constexpr double kSettled = 32;  ///< number of occurrences after which one more changes nothing
     std::map<size_t, Group*> beginning;

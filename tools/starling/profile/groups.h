@@ -10,7 +10,7 @@
 
 namespace starling::analysis {
 
-/// Minimum likeness of the occurrences in a group.
+/// Minimum likeness() of an occurrence with a group that it joins.
 inline constexpr double kAlike = 0.9;
 
 /// Messages in one direction after which Starling opens a connection on demand (default of STARLING_DIRECT_THRESHOLD).
@@ -28,8 +28,8 @@ struct Group {
 /// Returns the run's groups, in the order in which they began.
 std::vector<Group> groups_of(const Run& run);
 
-/// Sets Group::worth of all groups, with one entry per pair in the order of the pairs. It is the messages that a connection would carry in
-/// the group's first occurrence, plus its value in later ones (plan/future_value.h).
+/// Sets Group::worth of all groups, with one entry per pair in the order of the pairs. The worth of a pair is the number of messages that a
+/// connection would carry in the group's first occurrence, plus its value in later ones (plan/future_value.h).
 void add_worth(const Run& run, std::vector<Group>& groups);
 
 /// Returns whether a connection for the pair would carry more than it costs to open. Pairs for which Starling would never open one on

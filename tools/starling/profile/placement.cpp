@@ -142,7 +142,7 @@ class Improver {
         ++on_[target];
     }
 
-    /// Tries to swap the rank with one on the hosts of its partners. Returns whether it swapped.
+    /// Swaps the rank with the best candidate on the hosts of its partners, if that helps. Returns whether it swapped.
     bool swap_best(uint32_t rank) {
         const uint32_t own = host_of_[rank];
         const double here = with(rank, own);

@@ -23,7 +23,7 @@ constexpr double kWorthWaiting = 0.02;    ///< minimum share of time that sender
 constexpr double kWorthPlacing = 0.01;    ///< minimum share of the bytes between hosts that moving ranks must save
 constexpr uint64_t kMostEager = 1 << 18;  ///< highest eager limit in bytes; longer messages should not be copied twice
 
-/// Returns the pairs within the run's first job, where process numbers are ranks.
+/// Returns the pairs within the run's first job, in which a process's number is also its rank.
 std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
     std::erase_if(pairs, [&](const Pair& pair) { return pair.b >= job.first + job.size; });
     return pairs;

@@ -17,7 +17,7 @@ namespace starling::analysis {
 struct PlannedPhase {
     std::string name;
     uint64_t from = 1;
-    std::optional<uint64_t> to;  ///< last occurrence; none: all later ones too
+    std::optional<uint64_t> to;  ///< last occurrence; none: the phase also applies to all later occurrences
     /// By rank: its partners as (rank, Group::worth), in descending order of worth.
     std::vector<std::vector<std::pair<uint32_t, uint64_t>>> peers;
 };

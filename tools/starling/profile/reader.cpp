@@ -19,24 +19,24 @@ constexpr uint64_t kMostOccurrence = uint64_t{1} << 53;
 /// Combines job and rank to one number, for use before all jobs are known.
 uint64_t key(uint64_t job, uint64_t rank) { return job << 32 | rank; }
 
-/// A "phase" line.
+/// Content of a line of kind "phase".
 struct Line {
     uint64_t who = 0, from = 1, to = 1;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< range of the line's rows in the phase's `sent`
+    uint32_t first = 0, count = 0;  ///< range of the line's entries in Lot::sent
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;
 };
 
-/// A target process, as the file identifies it, with the traffic.
+/// The traffic to one target process, which has the number that the file uses.
 struct Row {
     uint64_t to;
     Amount all, on_connection, in_memory;
 };
 
-/// All lines of a phase.
+/// All lines of one phase, of all processes.
 struct Lot {
     std::string mark;
     std::vector<Line> lines;
@@ -309,8 +309,8 @@ void Reader::Implementation::number_processes() {
     }
 }
 
-// Ranks or runs may have summed up different occurrences. Cuts the spans wherever a sum begins or ends, and distributes each line's sums
-// evenly over its parts.
+// Files may combine different occurrences of a phase into their sums. Cuts the phase wherever a sum begins or ends, and distributes each
+// line's sums evenly over the resulting spans.
 void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
     std::vector<uint64_t> cuts;
     for (const Line& line : lot.lines) {
@@ -350,7 +350,7 @@ void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
         }
     }
     for (Span& span : spans) {
-        if (span.parts.empty()) continue;  // a gap between known occurrences has no parts
+        if (span.parts.empty()) continue;  // No line reports these occurrences, which lie between reported ones.
         span.began = span.parts[0].began;
         for (const Part& part : span.parts) {
             span.began = std::min(span.began, part.began);

@@ -20,7 +20,7 @@ struct Job {
     uint32_t number = 0;  ///< number of the job in the file
     int64_t parent = -1;  ///< number of the parent job; -1: none
     uint32_t size = 0;
-    bool foreign = false;  ///< job of another mpiexec, so its size is unknown: `size` counts the ranks that occur in the file
+    bool foreign = false;  ///< true: job of another mpiexec, of unknown size; `size` counts the ranks in the file
     uint32_t first = 0;    ///< index of the job's rank 0 among all processes of the run
     std::vector<std::string> hosts;
     std::vector<uint32_t> host_of_rank;  ///< each rank's host, as an index into `hosts`
@@ -72,12 +72,13 @@ struct Part {
     uint32_t first = 0, count = 0;  ///< range of the part's entries in Span::sent
 };
 
-/// Occurrences from..to of a phase, counted from 1, which the file reports as one sum.
+/// Occurrences from..to of a phase, counted from 1, which the file reports as one sum. The amounts and times are sums over these
+/// occurrences.
 struct Span {
     std::string name, mark;
     uint64_t from = 1, to = 1;
     double began = 0;    ///< start of the span in the first process, s since its job's start
-    double seconds = 0;  ///< mean of the processes; summed over all occurrences, as all sums here
+    double seconds = 0;  ///< duration, as the mean over the processes
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;  ///< accesses that were sent as packets
@@ -86,7 +87,7 @@ struct Span {
     std::vector<Sent> sent;   ///< traffic of all parts; per process in the order of the first message
 
     double occurrences() const { return static_cast<double>(to - from + 1); }
-    Amount all() const;  ///< Returns the sum of messages and of accesses as packets.
+    Amount all() const;  ///< Returns the sum of messages, and of accesses that were sent as packets.
     Amount on_connection() const;
 };
 
@@ -94,7 +95,7 @@ struct Span {
 struct Site {
     std::string site, communicator, kind, size, algorithm;
     uint32_t members = 0;
-    bool tried = false;  ///< whether the algorithm differs from that of the selection table
+    bool tried = false;  ///< true: the algorithm differs from that of the selection table
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
@@ -118,7 +119,7 @@ struct Run {
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;        ///< waits by place, summed over all processes
     std::vector<ConnectionEvent> connections;  ///< events of connections, in order; from the first file only
-    uint64_t finalized = 0, ended_early = 0;   ///< numbers of processes that ended so, over all files
+    uint64_t finalized = 0, ended_early = 0;   ///< processes that ended with and without MPI_Finalize, over all files
 
     /// Return the job of a process, and its rank in that job.
     const Job& job_of(uint32_t process) const;

@@ -96,7 +96,7 @@ double inner_places(const Coordinates& offset, const Grid& grid) {
     return places;
 }
 
-/// Returns the offsets that exist at nearly all places.
+/// Returns the offsets that occur at the share kEverywhere of their possible places, or at more.
 Offsets regular(Offsets offsets, const Grid& grid) {
     std::erase_if(offsets, [&](const auto& one) {
         const double inner = inner_places(one.first, grid);
@@ -119,7 +119,7 @@ std::vector<Grid> grids_of(uint32_t size) {
     return out;
 }
 
-/// Returns the grid of size `to` with the same number of dimensions whose shape is most similar.
+/// Returns the grid of `to` processes with the same number of dimensions and the most similar shape.
 Grid like(const Grid& grid, uint32_t from, uint32_t to) {
     const double factor = std::pow(static_cast<double>(to) / from, 1.0 / static_cast<double>(grid.size()));
     Grid best;
@@ -152,8 +152,8 @@ std::vector<Pair> values_of(const std::map<std::pair<uint32_t, uint32_t>, Pair>&
     return out;
 }
 
-/// Returns the place in the old grid that corresponds to the place `at`. It is chosen so that the offset crosses the edge of the old grid
-/// exactly if it crosses that of the new one.
+/// Returns the rank in the old grid that corresponds to the coordinates `at` in the new one. A step by `offset` from that rank crosses the
+/// old grid's edge exactly if the step from `at` crosses the new one's.
 uint32_t source_of(const Coordinates& at, const Coordinates& offset, const Grid& now, const Grid& before) {
     uint32_t rank = 0, stride = 1;
     for (size_t i = 0; i < now.size(); ++i) {
@@ -210,7 +210,7 @@ class Curve {
         for (const Pair& pair : pairs_) {
             if (near_.contains(pair.b - pair.a)) continue;
             const double parallel = beside(pair, 1), mirrored = beside(pair, -1);
-            // If the neighboring pairs have other partners, both sums are equal (0), and the pair is spread in both forms.
+            // If no pair lies next to this one, both sums are 0, and the pair is added in both forms.
             if (parallel >= mirrored) spread(pair, false, out);
             if (mirrored >= parallel) spread(pair, true, out);
         }
@@ -220,7 +220,8 @@ class Curve {
   private:
     static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
-    /// Returns the messages of the pairs next to this one, if the partner moves in the same direction (1) or the opposite one (-1).
+    /// Returns the messages of the two pairs beside this one: `a` moves by one rank, and `b` in the same direction (1) or the opposite one
+    /// (-1).
     double beside(const Pair& pair, int64_t direction) const {
         double sum = 0;
         for (const int64_t step : {-1, 1}) {
@@ -232,7 +233,7 @@ class Curve {
         return sum;
     }
 
-    /// Adds the pairs (i, i + distance) for all i whose corresponding place in the old run has such a pair.
+    /// Adds the pairs (i, i + distance) for all i at whose position in the old run such a pair exists.
     void keep_near(uint32_t distance, std::map<std::pair<uint32_t, uint32_t>, Pair>& out) const {
         for (uint32_t i = 0; i + distance < to_; ++i) {
             const uint64_t middle = (2 * uint64_t{i} + distance + 1) * from_ / (2 * uint64_t{to_});
@@ -249,8 +250,8 @@ class Curve {
         }
     }
 
-    /// Adds the pairs between the pieces of a and b: each piece with the one at the same position of the other, or at the mirrored
-    /// position.
+    /// Splits the ranks a and b into the ranks that replace them, and adds pairs of these: of equal positions, or if `mirrored` of opposite
+    /// positions.
     void spread(const Pair& pair, bool mirrored, std::map<std::pair<uint32_t, uint32_t>, Pair>& out) const {
         const double ratio = static_cast<double>(to_) / from_;
         const auto pieces = static_cast<uint32_t>(std::max(1.0, std::ceil(ratio - 1e-9)));

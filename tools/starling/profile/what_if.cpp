@@ -11,13 +11,13 @@ namespace starling::analysis {
 
 namespace {
 
-/// All limits are computed at once: bit k means that a pair has a connection if each process may have k.
+/// A set of limits of connections per process: bit k is the limit k. All limits are evaluated in one pass.
 using Limits = uint32_t;
 static_assert(kMostDirect < 32);
 
 uint64_t key(uint32_t a, uint32_t b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
-/// The number of connections of each process, for every limit.
+/// The number of connections of each process, separately for every limit.
 class Degrees {
   public:
     explicit Degrees(uint32_t processes) : of_(size_t{processes} * kStride, 0) {}
@@ -39,7 +39,7 @@ class Degrees {
         return out;
     }
 
-    /// Connects two processes at the limits in `where`, without a check for room.
+    /// Connects two processes at the limits in `where`, even if they have no room.
     void take(uint32_t a, uint32_t b, Limits where) {
         for (uint32_t most = 1; most <= kMostDirect; ++most) {
             if ((where >> most & 1) == 0) continue;
@@ -58,13 +58,12 @@ void add(std::vector<double>& curve, Limits where, double messages) {
         if ((where >> most & 1) != 0) curve[most] += messages;
 }
 
-/// The static choice: first come, first served, without replacement.
+/// A static selection: the first partners of each process get connections, which are never replaced.
 class Fixed {
   public:
     explicit Fixed(uint32_t processes) : degrees_(processes) {}
 
-    /// Connects the partners of a span in the order in which each process met them: first the first partner of every process, then the
-    /// second, …
+    /// Connects the partners of a span in the order of first messages: first the first partner of every process, then the second, …
     void meet(const Span& span) {
         uint32_t longest = 0;
         for (const Part& part : span.parts) longest = std::max(longest, part.count);
@@ -89,11 +88,11 @@ class Fixed {
     std::unordered_map<uint64_t, Limits> open_;
 };
 
-/// Connections that are opened and closed. In each span the chosen pairs have one. Connections from before stay if there is room, and pairs
-/// that have sent enough messages get one if there is room.
+/// A simulation of connections that open and close. In each span the chosen pairs have one. Earlier connections stay if there is room, and
+/// pairs that have sent enough messages get one if there is room.
 class Table {
   public:
-    /// `ahead`: the chosen pairs have their connection when the span begins. Otherwise each pair gets it on demand.
+    /// `ahead`: a chosen pair's connection is open when the span begins. Otherwise it opens on demand.
     Table(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
 
     /// Adds a span's messages on connections to the curve. `pairs` are sorted by messages; `chosen` has the limits at which each pair is

@@ -18,8 +18,8 @@ struct WhatIf {
     /// connections stay if there is room, and other pairs get one on demand if there is room.
     std::vector<double> planned;
     std::vector<double> chosen;     ///< curve with only the connections of the heaviest pairs
-    std::vector<double> on_demand;  ///< curve as `planned`, but the heaviest pairs get theirs on demand too
-    std::vector<double> fixed;      ///< curve if the first partners of each process keep their connections: a static choice
+    std::vector<double> on_demand;  ///< like `planned`, but connections of the heaviest pairs open on demand, too
+    std::vector<double> fixed;      ///< curve of a static selection: the first partners of each process keep their connections
     double recorded = 0;            ///< share of the messages on connections in the run itself
     /// Returns the smallest number of connections with which the heaviest pairs carry at least 95 % of the messages that they carry with
     /// kMostDirect.

@@ -23,7 +23,7 @@ size_t row(const char* counter) {
 struct Path {
     const char* title;
     size_t messages, bytes;
-    bool part = false;  ///< whether the path's messages are already counted in the path before it
+    bool part = false;  ///< true: the messages are included in those of the preceding path
 };
 const std::vector<Path>& paths() {
     static const std::vector<Path> all{

@@ -13,7 +13,7 @@ inline constexpr const char* kOrderNames[] = {"rank", "waiting", "messages", "by
 
 struct Style {
     Order order = Order::rank;
-    bool totals = false;  ///< show counts since the start instead of rates per second
+    bool totals = false;  ///< true: show counts since the start instead of rates per second
     bool color = false;
     size_t width = 0;  ///< width of a line in columns; 0: unlimited
 };

@@ -25,7 +25,7 @@ struct RankView {
     Doing doing = Doing::starting;
     double waiting = 0;            ///< share of the samples in which the process was inside a wait, sleep included
     double asleep = 0;             ///< share of the samples in which the process slept
-    bool counted = false;          ///< whether the process's counters can be read
+    bool counted = false;          ///< true: the process's counters can be read
     std::vector<uint64_t> values;  ///< values of the counters, by row of the counter table
     std::vector<double> rates;     ///< rates per second of counters and timers; 0 for levels
 };
@@ -83,7 +83,7 @@ class Watch {
     struct Job {
         job::SegmentView sight;
         std::vector<Rank> ranks;
-        bool here = true;  ///< whether the last find_jobs() found the job again
+        bool here = true;  ///< true: the last find_jobs() found the job again
     };
     using Key = std::pair<int32_t, uint64_t>;  ///< identity of a segment: pid of its owner in this /proc, inode of the memfd
 

@@ -24,7 +24,7 @@ namespace {
 /// Values from /proc for a process.
 struct ProcStat {
     char state = '\0';   ///< state as in /proc/PID/stat; '\0': no such process
-    uint64_t ticks = 0;  ///< processor time of all threads of the process
+    uint64_t ticks = 0;  ///< processor time of all threads of the process, in clock ticks
 };
 
 ProcStat read_process(int32_t pid) {
@@ -47,7 +47,7 @@ struct Look {
     uint64_t at = 0;
     bool counted = false;
     uint64_t waiting = 0, last_waited = 0, since = 0;
-    uint64_t told = 0;  ///< time at which the process's wait report was written
+    uint64_t told = 0;  ///< time at which the process wrote its wait report, ns
 };
 
 Look look_at(const job::SegmentView& job, uint32_t index) {

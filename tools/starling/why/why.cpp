@@ -19,7 +19,7 @@ namespace {
 using hang::JobReport;
 using hang::RankReport;
 
-constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< wait for other hosts, ns
+constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< maximum wait for other hosts
 
 void sort_ranks(JobReport& job) {
     std::sort(job.ranks.begin(), job.ranks.end(),
@@ -76,7 +76,7 @@ bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
     return anyone_waits;
 }
 
-/// Adds the reports of the jobs' other hosts. Returns a description of the hosts that failed.
+/// Adds the reports of the jobs' other hosts. Returns a text that lists the hosts that failed.
 std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& jobs) {
     std::vector<std::string> words{"why", "--raw", "--here", "--interval", fmt::format("{:g}", options.interval)};
     if (options.stacks) words.push_back("--stacks");

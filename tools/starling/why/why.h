@@ -9,15 +9,15 @@ namespace starling {
 struct WhyOptions {
     std::string job;                 ///< filter of jobs: begin of an id, or part of a command
     double interval = 0.3;           ///< seconds between the two inspections
-    bool all_users = false;          ///< include jobs of other users, whose memory may hold false values
-    bool here = false;               ///< inspect this host only
+    bool all_users = false;          ///< true: include jobs of other users, whose memory may hold false values
+    bool here = false;               ///< true: inspect this host only
     std::vector<std::string> hosts;  ///< additional hosts to inspect
     bool stacks = false;
     bool json = false;
-    bool raw = false;            ///< print output for the same program on another host
+    bool raw = false;            ///< true: print the output that `starling why` on another host parses
     int launcher = 0;            ///< process id of a launcher: only its jobs are inspected
     double quiet = 0;            ///< report only if no process has made progress for this number of seconds
-    bool ended_awaited = false;  ///< report only if a process waits for one that has ended
+    bool ended_awaited = false;  ///< true: report only if a process waits for one that has ended
 };
 
 /// Inspects and reports the jobs. Returns the exit code: 1 if there is no such job.
