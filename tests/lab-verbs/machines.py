@@ -66,7 +66,7 @@ class Machines:
         finally:
             lab.down()
 
-    # Start and end
+    # --- Starting and ending the machines ---
 
     def up(self, machines, rails=1, mtu=4200, memory=768, processors=1):
         check_machine()

@@ -145,7 +145,7 @@ void configure_network(const Plan& plan, int index) {
     must(sethostname(name.data(), name.size()), "host name");
     prctl(PR_SET_NAME, name.c_str());
     mount_own(plan);
-    // Without IPv6: its address detection and multicast listener reports would be sent on hundreds of interfaces.
+    // Disable IPv6, because its address detection and multicast listener reports would be sent on hundreds of interfaces.
     write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     char byte;

@@ -224,8 +224,8 @@ TEST(PmiManager, AWrongAnswerAnywhereIsAnErrorWithoutAHang) {
 }
 
 TEST(PmiManager, RefusalsAreErrors) {
-    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);               // no name in the answer
-    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);  // no mapping in the answer
+    expect_failure(script_one(), 1, "cmd=my_kvsname\n", 1);               // a reply without a name
+    expect_failure(script_one(), 4, "cmd=get_result rc=-1 msg=no\n", 1);  // a reply without the mapping of processes to hosts
     expect_failure(script_one(), 4, "cmd=get_result rc=0 value=(vector,(0,1)\n", 1);
     expect_failure(script_one(), 5, "cmd=put_result rc=-1 msg=full\n", 1);
     expect_failure(script_one(), 6, "cmd=barrier_out rc=-1\n", 1);

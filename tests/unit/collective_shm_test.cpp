@@ -123,7 +123,7 @@ class Machine {
                 me.sleeping = false;
                 return true;
             }
-            // Like a futex: does not sleep if rung since the announcement.
+            // As with a futex, do not sleep if the doorbell was rung since the announcement.
             if (!me.rung) {
                 me.asleep = true;
                 suspend();
@@ -162,7 +162,7 @@ class Machine {
         static Stack& of(size_t index) {
             static std::vector<std::unique_ptr<Stack>> stacks;
             while (stacks.size() <= index) stacks.push_back(std::make_unique<Stack>());
-            // After a deadlock this stack is still in use, within its body.
+            // After a deadlock, a participant's body is still suspended on this stack, so replace the stack.
             if (stacks[index]->busy) stacks[index] = std::make_unique<Stack>();
             return *stacks[index];
         }
@@ -387,7 +387,7 @@ std::byte* fresh_area(int n, Driver driver, uint32_t first) {
     return base;
 }
 
-/// The data of an operation: two words per participant. `Read` checks the received data.
+/// The data of an operation: two words per participant. The callable `Read` checks the received data.
 template <class Read>
 struct Words {
     Data mine;

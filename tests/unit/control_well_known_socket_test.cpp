@@ -39,7 +39,7 @@ class WellKnownSocketTest : public testing::Test {
         leave();
     }
 
-    /// Makes the private directory unusable; there is none in /run/user either.
+    /// Makes the private directory unusable, so that only the abstract name remains: /run/user has no directory either.
     void without_directory() { chmod(directory_.c_str(), 0755); }
 
     /// Starts another process that runs `act` and then stays.

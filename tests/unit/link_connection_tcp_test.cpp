@@ -80,7 +80,7 @@ struct World {
 
 class Explorer : public test::Exploration<World> {
   public:
-    /// patient: no end gives up waiting because of a timeout.
+    /// If `patient`, no end gives up waiting because of a timeout.
     Explorer(int wants, int cuts, bool deaths, bool patient = false)
         : wants_(wants), cuts_(cuts), deaths_(deaths), patient_(patient) {}
 

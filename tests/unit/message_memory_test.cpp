@@ -1,4 +1,4 @@
-// No memory to store an unexpected message: no part of it is stored, and the transport delivers it again later.
+// An unexpected message for which there is no memory: no part of it is stored, and the transport delivers it again later.
 #include <cstdlib>
 #include <new>
 

@@ -288,7 +288,7 @@ void stream_that_breaks_off(bool survivor_sends, const char* max_direct) {
     with_victim(
         {{"STARLING_SINGLE_COPY", "off"}, {"STARLING_MAX_DIRECT", max_direct}},
         [&](Node& node) {
-            // Open a connection first, if it is allowed. The stream starts on it or on the base path, and stalls.
+            // Send first, so that a connection opens if it is allowed. The stream starts on it or on the base path, and stalls.
             for (int i = 0; i < 20; ++i) send_blocking(node, 8, 1, 2);
             Request* request = survivor_sends ? static_cast<Request*>(&send(node, 1)->request) : &receive(node, 1)->request;
             node.wait_for([&] { return node.board.arrived[3].load() == 1; });

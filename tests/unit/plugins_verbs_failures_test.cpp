@@ -199,7 +199,7 @@ class Story {
         EXPECT_NE(member->state(), PortMembership::MembershipState::joining) << fake::failed_call();
     }
 
-    // A port that came back works again within a second of the failure.
+    // A port whose link has returned works again within a second of the failure.
     void link() {
         b.forget();
         fake::set_gid("fake1", 0, "::ffff:10.9.9.9");

@@ -199,7 +199,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
     ASSERT_TRUE(a.send(to_b, 1, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
 
-    // Send from a third process with a wrong key for rank 1, from one that takes b for rank 2, and send random bytes.
+    // Process c sends to b with a wrong key, then under the wrong rank 3, and then random bytes.
     Process c(2);
     Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, {&c, nullptr}, &c);
     Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), {&c, nullptr}, &c);

@@ -331,7 +331,7 @@ TEST(Session, KeepalivesOfTheDaemonKeepAComputingPeerAlive) {
     network.run_until(network.now + kSecond);
     const uint64_t before = network.ends[0]->datagrams;
     exchange.fill();
-    // For ten minutes its daemon confirms every second that it lives.
+    // For ten minutes the peer's daemon confirms every second that the peer lives.
     for (int i = 0; i < 600; ++i) {
         network.run_until(network.now + kSecond);
         network.session(0).confirm_alive(network.now, false);

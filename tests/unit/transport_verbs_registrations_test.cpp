@@ -81,7 +81,7 @@ class RegistrationsTest : public testing::Test {
         if (!watch) GTEST_SKIP() << failure_text() << ": memory can't be watched here";
         cache = std::make_unique<Registrations>(device, watch.get(), 64 * kBytes);
     }
-    /// Returns the text that a message from there carries to the receiver.
+    /// Writes a text to `from` and returns the text that a message from that memory carries to the receiver.
     std::string send(const char* text, char* from) {
         std::strcpy(from, text);
         return send(from);

@@ -42,7 +42,7 @@ class Lab:
         finally:
             lab.down()
 
-    # Start and end
+    # --- Starting and ending the lab ---
 
     def is_up(self):
         """Returns whether the lab's supervisor runs, which holds the lab's lock."""

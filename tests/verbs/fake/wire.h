@@ -14,11 +14,12 @@ namespace fake::wire {
 
 /// Adds the devices of FAKE_VERBS, once. Without that variable it does nothing.
 void find_devices();
-/// Returns the next queue number of this process on a device; it starts with the port. 0: no wire, or no number left.
+/// Returns the next queue number of this process on a device; it starts with the port. 0: the sockets cannot be opened, or no number is
+/// left.
 uint32_t next_number(Device& device);
 /// Returns whether the packet's queue is in another process.
 bool elsewhere(const Packet& packet);
-/// Returns false if the packet was not sent.
+/// Sends a packet to a queue in another process. Returns false if it was not sent.
 bool send(const Packet& packet);
 void join(Device& device, const Gid& group);
 

@@ -139,7 +139,7 @@ struct Context {
 
 struct World {
     std::recursive_mutex lock;
-    std::vector<std::unique_ptr<Device>> devices;  ///< kept after reset(): handles may point there
+    std::vector<std::unique_ptr<Device>> devices;  ///< all devices; reset() keeps them, because handles may point there
     size_t first_device = 0;                       ///< index in `devices` of the first device since the last reset()
     std::set<Context*> contexts;
     std::map<uint32_t, QueuePair*> pairs;
