@@ -107,7 +107,7 @@ void try_one(std::mt19937& random) {
         size_t bytes;
     } basics[] = {{MPI_INTEGER, 4}, {MPI_DOUBLE_PRECISION, 8}, {MPI_CHARACTER, 1}, {MPI_COMPLEX, 8}};
     const auto& basic = basics[random() % 4];
-    static const size_t more[] = {1, 1, 1, 2, 3};  // factors of the element's size, as in derived types and long characters
+    static const size_t more[] = {1, 1, 1, 2, 3};  // basic types per element; several in derived types and long characters
     Array from(random, basic.bytes * more[random() % 5]), into(random, basic.bytes * more[random() % 5]);
     MPI_Datatype type = draw_type(random, basic.type);
     MPI_Aint lower = 0, extent = 0, first = 0, span = 0;

@@ -152,7 +152,7 @@ void act(const std::string& action) {
     if (verb == "publish-long") return publish_long(words);
     if (verb == "lookup") return name(MessageKind::lookup, words);
     if (verb == "crash") {
-        signal(SIGSEGV, SIG_DFL);  // a sanitizer would turn it into an exit
+        signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn the crash into an exit
         raise(SIGSEGV);
     }
     if (verb == "disconnect") {

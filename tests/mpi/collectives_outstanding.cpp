@@ -210,8 +210,8 @@ void any_progress_will_do(void) {
     OK(MPI_Comm_free(&other));
 }
 
-/// Rooted operations in both directions of an inter-communicator. A rank that neither sends nor receives must still count the operation in
-/// its order. Some operations are longer than one fragment.
+/// Rooted operations in both directions of an inter-communicator. A rank that neither sends nor receives must still count the operation
+/// among those of the communicator. Some operations are longer than one fragment.
 void between_groups(void) {
     MPI_Comm half, inter;
     const int side = rank >= (size + 1) / 2, leader = side ? 0 : (size + 1) / 2;

@@ -112,7 +112,7 @@ static void even_grids(void) {
     CHECK(dims[0] == 21 && dims[1] == 16 && dims[2] == 15, "5040 is %d x %d x %d", dims[0], dims[1], dims[2]);
 }
 
-/// Programs overwrite counts and displacements as soon as a non-blocking call returns, even the first call on a communicator.
+/// Programs may overwrite counts and displacements as soon as a non-blocking call returns, even the first call on a communicator.
 static void counts_of_a_while(void) {
     enum { kMost = 64 };
     int rank, size, counts[kMost], places[kMost], got[kMost];

@@ -228,7 +228,7 @@ void refuse() {
     EXPECT_ERROR(MPI_Precv_init(data, 1, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_INFO_NULL, &receive), MPI_ERR_RANK);
     EXPECT_ERROR(MPI_Precv_init(data, 1, 1, MPI_INT, rank, MPI_ANY_TAG, comm, MPI_INFO_NULL, &receive), MPI_ERR_TAG);
     OK(MPI_Psend_init(data, 2, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &send));
-    OK(MPI_Precv_init(data + 2, 1, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &receive));  // room for fewer elements than are sent
+    OK(MPI_Precv_init(data + 2, 1, 1, MPI_INT, rank, 0, comm, MPI_INFO_NULL, &receive));  // no room for all elements sent
     EXPECT_ERROR(MPI_Pready(0, send), MPI_ERR_REQUEST);                                   // the send is not started
     OK(MPI_Start(&send));
     EXPECT_ERROR(MPI_Pready(2, send), MPI_ERR_ARG);

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     EXPECT_ERROR(MPI_Comm_join(sockets[0], &made), MPI_ERR_COMM);
     pthread_join(thread, NULL);
 
-    // All ranks accept; the last one also connects.
+    // All ranks accept on one port and the last rank also connects to it: every call must fail.
     if (rank == 0) OK(MPI_Open_port(MPI_INFO_NULL, port));
     OK(MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD));
     for (int round = 0; size > 1 && round < 5; round++) {

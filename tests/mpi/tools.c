@@ -263,7 +263,7 @@ static void change(int round) {
     OK(MPI_T_event_handle_free(made, NULL, NULL));
 }
 
-// The work of a tool's thread, while the single-threaded program sends.
+// Runs in a tool's thread while the program, which is single-threaded for MPI, sends: reads and changes all variables.
 static void* read_and_change_all(void* unused) {
     (void)unused;
     for (int i = 0; i < 50; i++) {

@@ -1,4 +1,4 @@
-// Shared by all OpenSHMEM test programs: checks that report PE and place. Uses only OpenSHMEM itself.
+// Shared by all OpenSHMEM test programs: checks that report the PE and the line of the source. Uses only OpenSHMEM itself.
 #pragma once
 
 #include <shmem.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static volatile int refused;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer's allocator cannot be replaced
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // left out: a sanitizer's allocator cannot be replaced
 extern void* __libc_malloc(size_t);
 
 /// Replaces the allocator for the library too.

@@ -115,7 +115,7 @@ void share_code(void* handle, const File& file, int fd) {
     for (const Elf64_Phdr& part : file.parts) {
         if (part.p_flags & PF_W) continue;
         const uint64_t before = part.p_vaddr % page, offset = part.p_offset - before;
-        // The last page of the code may contain the start of the next part, which is read again.
+        // The last page of the code may also contain the start of the next segment, which is read again.
         const uint64_t bytes = (before + part.p_filesz + page - 1) / page * page,
                        whole = (before + part.p_filesz) / page * page;
         const int protection = PROT_READ | (part.p_flags & PF_X ? PROT_EXEC : 0);

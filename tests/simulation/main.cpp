@@ -164,7 +164,7 @@ Result simulate(const Options& options, uint64_t seed) {
     const Script script = script_of(options, seed);
     setenv("SHMEM_SYMMETRIC_SIZE", "64M", 1);  // size of the address space only; all ranks share that of one process
     for (const auto& [name, value] : script.settings) setenv(name.c_str(), value.c_str(), 1);
-    unsetenv("SYSFS_PATH");  // path of the device files, which the world simulates (devices.cpp)
+    unsetenv("SYSFS_PATH");  // would redirect the path of the device files, which the world simulates (devices.cpp)
     if (options.one && !options.large && !options.phased)
         std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);

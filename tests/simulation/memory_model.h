@@ -1,5 +1,5 @@
-// One-sided accesses of ranks between two synchronizations, drawn equally by all ranks, and a plain model of every rank's memory after
-// them. The standards allow these concurrent accesses: at each target every origin has a separate area, and shared words are changed only
+// One-sided accesses of ranks between two synchronizations, and a plain model of every rank's memory after them. All ranks draw the same
+// accesses. The standards allow them to be concurrent: at each target every origin has a separate area, and shared words are changed only
 // by updates of one kind or under a lock.
 #pragma once
 

@@ -67,7 +67,7 @@ void Player::run() {
     if (script_.symmetric && script_.symmetric_first) begin_symmetric();
     process_.doing = "MPI_Init";
     ok(mpi_.Init(nullptr, nullptr), "MPI_Init");
-    // If no error is allowed, the library's error handler reports it and ends the run.
+    // Errors are returned only if ranks may die. In other runs the library's error handler reports an error and ends the run.
     if (script_.mortal) ok(mpi_.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     int rank = -1, size = -1;
     ok(mpi_.Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");

@@ -12,7 +12,8 @@ constexpr int kMeetingTag = 100'000;
 
 }  // namespace
 
-// Returns when all living ranks have called it. The result has each rank's word, by rank of the communicator; -1: the rank is dead.
+// Returns when all living ranks have called it. The result has the `word` that each rank passed, by rank of the communicator; -1: the rank
+// is dead.
 std::vector<int> Player::meet(const Step& step, int word) {
     const size_t size = script_.communities[step.comm].members.size();
     std::vector<int> words(size, -1);

@@ -1,4 +1,4 @@
-// OpenSHMEM's memory: rounds of accesses of all kinds, drawn equally by all ranks; then collectives of a team of some of them.
+// OpenSHMEM's memory: rounds of accesses of all kinds, then collectives of a team of some ranks. All ranks draw the same rounds.
 #include <cinttypes>
 #include <cstdio>
 #include <deque>
@@ -139,7 +139,7 @@ void Player::wait_for_signals(SymmetricUse& use) {
     }
 }
 
-// A strided team (start, stride, size) that all PEs draw equally; its members use it.
+// A strided team (start, stride, size): all PEs draw the same one, and its members use it.
 void Player::use_team(const Step& step, SymmetricUse& use) {
     Random& random = use.model.random;
     const auto n = static_cast<uint64_t>(use.model.n);

@@ -1,5 +1,5 @@
-// Windows: a program of epochs of all kinds that all ranks of a communicator draw equally. If some die, the others continue, and accesses
-// between survivors still take effect.
+// Windows: all ranks of a communicator draw the same sequence of epochs of all kinds. If some ranks die, the others continue, and accesses
+// between survivors must still take effect.
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -17,7 +17,7 @@ constexpr Do kDoes[] = {Do::put, Do::strided_put, Do::add_all, Do::get, Do::add_
 
 }  // namespace
 
-/// A window while a step uses it.
+/// State of a window during the step that uses it.
 struct Player::WindowUse {
     MPI_Win win = MPI_WIN_NULL;
     MPI_Comm comm;

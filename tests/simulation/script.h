@@ -61,7 +61,7 @@ struct Step {
     bool any_tag = false;
     bool strided_out = false, strided_in = false;  ///< whether the sender's and the receiver's data have gaps between words
     bool waits = true;                             ///< whether the rank completes its operations before the next step
-    uint32_t crowd = 0, place = 0;  ///< number of the crowd's first step, and the place of this receive in the crowd
+    uint32_t crowd = 0, place = 0;  ///< number of the crowd's first step, and the index of this receive in the crowd
     Collective collective = Collective::barrier;
     uint32_t count = 0;  ///< number of elements per rank
     uint32_t made = 0;   ///< split, duplicate: first communicator that it creates

@@ -1,4 +1,4 @@
-// The simulated world itself: it must accuse a process of a lost wake only if there was one.
+// Tests the simulated world itself: it must report a lost wake-up only if there was one.
 #include "../world.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kSleepNs = 100'000'000;
 uint32_t word;
 
-/// A process sleeps on the word as long as the library does. After some time another process wakes it, or only checks it.
+/// A process sleeps on the word as long as the library does. Another process computes for some time, and then wakes it or not.
 struct Slept {
     bool woken, held_against_it;
 };
