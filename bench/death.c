@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
         error = wait_for(argv[1], doomed, win);
     }
     const double late = now() - *died;
-    sleep_for(20);  // so that this process's failure handling does not use the others' cores
+    sleep_for(20);  // this process's failure handling must not use the others' cores
     if (error == MPI_SUCCESS) return fprintf(stderr, "rank %d: no error\n", rank), 1;
     printf("%.3f\n", late);
     fflush(stdout);

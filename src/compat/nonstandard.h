@@ -5,7 +5,7 @@
 namespace starling::compat {
 
 struct OwnClass {
-    int code;  ///< not a code of the standard, so conversions do not change it
+    int code;  ///< error code of the interface; the standard has no such code, so conversions do not change it
     const char* name;
 };
 

@@ -329,8 +329,7 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = connect_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
-    // An error at a port of this process has its own text. Another thread of this process accepts or closes the port, and both exchanges
-    // would use one context.
+    // A failed connection to a port of this process gets a text that names the cause: both sides of the exchange would use one context.
     return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
 }
 

@@ -72,7 +72,7 @@ class Recorder {
         control::ControlCall call;
         size_t bytes;
     };
-    std::deque<UnderWay> unanswered_;  ///< reports without an answer, oldest first, in the order of their answers
+    std::deque<UnderWay> unanswered_;  ///< reports that the launcher has not answered, oldest first
     size_t unanswered_bytes_ = 0;
     bool abandoned_ = false;
     bool last_ = false;        ///< whether the next report is the last

@@ -1,5 +1,5 @@
-/* Command line, control connection, batches and output of the plain-socket programs. Their results are the reference for the cost of a
- * message over the network beyond the kernel's own sockets, so they do nothing else.
+/* Command line, control connection, batches and output of the plain-socket programs. Their results are the cost
+ * of the kernel's sockets alone, with which the cost of Starling's messages is compared. So the programs do nothing else.
  *
  *   udp-latency --listen 7000 --poll &                on one host
  *   udp-latency --connect lab2:7000 --poll -s 8       on another: measures, prints */
