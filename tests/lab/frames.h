@@ -13,7 +13,7 @@
 
 namespace starling::lab {
 
-constexpr int agent_port = 514;  // formerly rsh's port
+constexpr int agent_port = 514;  // the port that rsh used
 
 enum class Frame : char {
     command = 'c',  // agent → host: the command line for the shell

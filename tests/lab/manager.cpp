@@ -88,7 +88,7 @@ unsigned bridge_of(unsigned port) {
     return index;
 }
 
-// Writes to the bridges' tables.
+// Adds members to the bridges' multicast tables and removes them.
 class Tables {
   public:
     Tables() : fd_(must(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), "netlink")) {}
@@ -147,7 +147,7 @@ class Manager {
         uint64_t number;  // sequence number, for the order of work that is due at once
         unsigned bridge, port;
         Wish wish;
-        bool operator<(const Work& other) const {  // the queue's top is the greatest
+        bool operator<(const Work& other) const {  // reversed, because a priority_queue's top is the greatest
             return due != other.due ? due > other.due : number > other.number;
         }
     };

@@ -52,7 +52,7 @@ struct Frame {
     uint64_t number;  // sequence number, for the order of frames that are due at once
     int to;
     std::vector<char> bytes;
-    bool operator<(const Frame& other) const {  // the queue's top is the greatest
+    bool operator<(const Frame& other) const {  // reversed, because a priority_queue's top is the greatest
         return due != other.due ? due > other.due : number > other.number;
     }
 };

@@ -43,9 +43,9 @@ TEST(WaitReportPage, AWriterKilledWhileWritingLeavesNoReport) {
     const auto page = empty_page();
     WaitReportPage out;
     write_account(*page, filled(1));
-    ++page->version;  // version of a report that is being written
+    ++page->version;  // as if a report were being written
     EXPECT_FALSE(copy_account(*page, out));
-    write_account(*page, filled(2));  // report of the next process with this page
+    write_account(*page, filled(2));  // report of the next process that uses this page
     EXPECT_TRUE(copy_account(*page, out));
 }
 

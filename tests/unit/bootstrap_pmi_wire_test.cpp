@@ -1,4 +1,4 @@
-// The syntax of other managers' messages, and its errors.
+// The syntax of other process managers' messages, and errors in it.
 #include <gtest/gtest.h>
 
 #include <string>

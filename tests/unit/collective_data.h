@@ -111,7 +111,7 @@ struct Operation {
     }
 };
 
-/// MPI_SUM, for single().
+/// Returns MPI_SUM, for the datatypes of single().
 inline const Operation& sum() {
     static const Operation operation{starling::datatype::from_handle(MPI_SUM), nullptr};
     return operation;
@@ -121,7 +121,7 @@ inline const Operation& compose() {
     static const Operation operation{starling::datatype::make_op(apply_to_pairs<compose_pair>, nullptr, false), compose_pair};
     return operation;
 }
-/// Two independent sums, for pairs(): user-defined and commutative.
+/// Returns two independent sums, for the datatypes of pairs(): a user-defined and commutative operation.
 inline const Operation& add() {
     static const Operation operation{starling::datatype::make_op(apply_to_pairs<add_pair>, nullptr, true), add_pair};
     return operation;
@@ -146,7 +146,7 @@ class Memory {
     std::vector<unsigned char> bytes_;
 };
 
-/// One buffer of `count` elements.
+/// A buffer of `count` elements of one datatype.
 struct Buffer {
     const Shape* shape;
     int64_t count;

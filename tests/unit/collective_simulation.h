@@ -226,7 +226,7 @@ class World {
                     receive.outcome.bytes = bytes;
                     return receive.complete();
                 }
-                // The failure is noticed now or later.
+                // The test's choice decides whether the failure is noticed now or later.
                 if (world.chooser_.pick(2)) return World::fail(receive, MPI_ERR_PROC_ABORTED);
             }
             at(sender, call).receives[me] = &receive;

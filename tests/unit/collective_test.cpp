@@ -413,7 +413,7 @@ constexpr Operations kOperations[] = {
     {CollectiveKind::scan, test_scan},
 };
 
-/// Restores the table's choice when a test ends.
+/// Overrides the algorithm of a kind of collective, and restores the algorithm table's choice when the test ends.
 struct Override {
     CollectiveKind kind;
     Override(CollectiveKind k, std::string_view algorithm) : kind(k) {

@@ -1,4 +1,4 @@
-// Process groups against a plain list of processes.
+// Process groups, compared with a plain list of processes.
 #include "comm/group.h"
 
 #include <gtest/gtest.h>

@@ -59,7 +59,7 @@ class Crowd {
         std::string text(random() % 300, '\0');
         for (char& c : text) c = static_cast<char>(random());
         switch (manner) {
-            case 0:  // a port scan
+            case 0:  // closes the connection at once, as a port scan does
                 break;
             case 1:
                 text = "GET / HTTP/1.0\r\n\r\n";

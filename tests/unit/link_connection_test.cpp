@@ -36,7 +36,7 @@ struct End {
     bool close_pending = false;
     bool open_deferred = false;
     bool dead = false;       ///< whether this end has noticed the peer's death
-    std::string controls;    ///< control packets that found no room on a path
+    std::string controls;    ///< control packets that wait for room on a path
     std::string base, ring;  ///< packets in transit to this end, by path
     std::string received;    ///< received messages, sorted
     int sent = 0, wants = 0;

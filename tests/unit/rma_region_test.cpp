@@ -57,7 +57,7 @@ TEST(Region, NeedsItsSecret) {
     withdraw(key);
     EXPECT_EQ(find_region(key.id, key.secret), nullptr);
     EXPECT_EQ(find_region(key.id, 0), nullptr) << "a free slot is not a region";
-    // The slot is reused with another secret.
+    // The next region reuses the slot, with another secret.
     const RegionKey next = expose(memory.data(), memory.size());
     EXPECT_EQ(next.id, key.id);
     EXPECT_NE(next.secret, key.secret);

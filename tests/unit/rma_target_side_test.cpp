@@ -84,7 +84,7 @@ TEST_F(Owner, RefusesAccessesOutsideTheRegion) {
     EXPECT_EQ(ask(AccessOperation::put, says(1, 8), {{~uint64_t{7}, 8}}, {7}), AccessOperation::refused);
     EXPECT_EQ(ask(AccessOperation::get, says(1, 8), {{~uint64_t{0} - 3, 8}}, {}), AccessOperation::refused);
     EXPECT_EQ(ask(AccessOperation::update, says(1, 8), {{510, 8}}, {7}), AccessOperation::refused);
-    // One bad run among several: none is executed.
+    // One of several block runs is outside of the region: none is executed.
     EXPECT_EQ(ask(AccessOperation::put, says(2, 16), {{0, 8}, {510, 8}}, {7, 9}), AccessOperation::refused);
     EXPECT_TRUE(result.empty());
     expect_untouched();

@@ -132,7 +132,7 @@ class Updates : public test::Exploration<World> {
         there = true;
         test::running->access([] { return uint64_t{0}; });
     }
-    /// An atomic instruction; it is a memory barrier too.
+    /// Updates the memory by one atomic instruction, which is also a memory barrier.
     static void change_by_processor(World& w, int p) {
         w.by_processor[p] = true;
         test::running->access([&] {

@@ -115,7 +115,7 @@ void two_hosts(Settings settings, int times, const std::function<void(Asker&)>& 
             for (int i = 0; i < times; ++i) {
                 if (i % 5 == 4) asker.add(static_cast<uint64_t>(i % 64) * 8, static_cast<uint64_t>(i));
                 asker.move(i % 2 ? AccessOperation::get : AccessOperation::put);
-                if (i % 100 == 0) usleep(12'000);  // time for a better connection to open
+                if (i % 100 == 0) usleep(12'000);  // time for an RC connection to open
             }
             asker.read_all();
             asker.beyond();

@@ -68,7 +68,7 @@ TEST_F(State, AProcessStartsAgain) {
     begin();
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::LibraryPhase::finalized);
-    EXPECT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_ERR_OTHER);  // MPI is finalized in this process
+    EXPECT_EQ(runtime::acquire(MPI_THREAD_SINGLE), MPI_ERR_OTHER);  // fails, because MPI was finalized in this process
     begin();
     runtime::release(true);
 }
@@ -98,7 +98,7 @@ TEST_F(State, TwoProcessesTakeTurns) {
     EXPECT_EQ(config().eager_limit, limit);
     EXPECT_EQ(counters.yields, 41u);
     release(*triple);
-    EXPECT_EQ(make_triple(), triple);  // this process's pool reuses the slot
+    EXPECT_EQ(make_triple(), triple);  // this process's pool assigns the freed slot again
     runtime::release(true);
     EXPECT_EQ(runtime::phase, runtime::LibraryPhase::finalized);
 

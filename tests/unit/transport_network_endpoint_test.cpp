@@ -88,7 +88,7 @@ TEST(Endpoint, FirstPacketNeedsNoPreparationOnTheOtherSide) {
     ASSERT_TRUE(a.send(to_b, 1, "hello"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1 && a.endpoint->idle(to_b); }));
     EXPECT_EQ(b.got[0].second, "hello");
-    // From the datagram b knows a's address and key.
+    // The datagram contained the address and key of a, so b can reply.
     Session* const to_a = b.endpoint->find(kJob, 0);
     ASSERT_TRUE(to_a);
     EXPECT_TRUE(b.endpoint->reachable(*to_a));
@@ -199,7 +199,7 @@ TEST(Endpoint, StrangersAndGarbageAreDroppedAndCounted) {
     ASSERT_TRUE(a.send(to_b, 1, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
 
-    // Process c sends to b with a wrong key, then under the wrong rank 3, and then random bytes.
+    // Process c sends to b with a wrong key, then as if b were rank 3. Then b gets random bytes.
     Process c(2);
     Session* const wrong_key = c.endpoint->add(kJob, 1, 4711, {&c, nullptr}, &c);
     Session* const wrong_rank = c.endpoint->add(kJob, 3, key_of(1), {&c, nullptr}, &c);
@@ -322,7 +322,7 @@ TEST(Endpoint, OnePollAfterAWakeReceivesAllDatagrams) {
     ASSERT_EQ(hub.endpoint->counters().lanes, kWithLanes);
     const auto came = [&] { return hub.endpoint->ready_sockets() & ((1u << Udp::kSockets) - 1); };
     for (uint64_t round = 0; round < 10; ++round) {
-        while (came() != 0) hub.poll();  // drain earlier acknowledgements
+        while (came() != 0) hub.poll();  // receive all acknowledgements of earlier datagrams
         hub.got.clear();
         for (size_t i = 0; i < kPeers; ++i) ASSERT_TRUE(peers[i]->send(*to_hub[i], round, "wake up"));
         for (const uint64_t end = now_ns() + 10 * kSecond; std::popcount(came()) != static_cast<int>(kPeers);)

@@ -192,7 +192,7 @@ int change_addresses(bool) {
     return with_another_host(change, 0);
 }
 
-/// `chosen`: STARLING_IP_INTERFACES; empty if all are used.
+/// Fails the test unless the session survives `trouble`. `chosen` is the value of STARLING_IP_INTERFACES; empty: all interfaces are used.
 void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen = "") {
     fflush(nullptr);
     const pid_t pid = fork();

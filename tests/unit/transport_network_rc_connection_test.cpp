@@ -10,7 +10,7 @@ TEST_F(RcTest, OneExchangeOpensIt) {
     open();
     EXPECT_EQ(a.opened, 1);
     EXPECT_EQ(b.opened, 1);
-    EXPECT_EQ(fabric.frames, 2u);  // a hello in each direction
+    EXPECT_EQ(fabric.frames, 2u);  // one hello in each direction
     EXPECT_EQ(a.send("one"), SendResult::done);
     EXPECT_EQ(b.send("two"), SendResult::done);
     run();
@@ -93,7 +93,7 @@ TEST_F(RcTest, AConnectionThatCarriesNothingFailsToOpen) {
     ASSERT_EQ(a.use(packet::PacketKind::accept, accept), MPI_SUCCESS);
     run();
     EXPECT_EQ(a.failed, 1);
-    EXPECT_EQ(b.failed, 1);  // b was notified
+    EXPECT_EQ(b.failed, 1);  // a's report has reached b
     EXPECT_EQ(a.opened + b.opened + a.broken + b.broken, 0);
     fabric.ports[2] = &b.port;
 }

@@ -74,7 +74,7 @@ TEST_P(RcRingTest, AFullRingFallsBackToTheQueueInOrder) {
     EXPECT_EQ(by_ring(), RcRing::kSlots);
     run();
     EXPECT_EQ(b.frames, sent);
-    // The ring is used again.
+    // After it was drained, the ring is used again.
     for (int i = 0; i < 10; ++i) ASSERT_EQ(a.send(text(i)), SendResult::done);
     EXPECT_GT(by_ring(), RcRing::kSlots);
     run();
@@ -235,7 +235,7 @@ TEST_P(RcRingTest, ClosedPortsAreNotUsed) {
     EXPECT_EQ(a.broken + b.broken, 2);
 }
 
-/// One owner with more peers than rings.
+/// One owner of rings with more peers than rings.
 class RcRingPlaces : public testing::Test {
   protected:
     static constexpr int kPeers = 3;
@@ -324,7 +324,7 @@ TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     set_expected_traffic(2, 50);
     EXPECT_EQ(send(2, 10), 10u);  // all frames use the ring, from the first on
     EXPECT_EQ(send(0, 10), 10u);
-    EXPECT_EQ(send(1, 10), 0u);  // peer 1 carried least and lost its ring
+    EXPECT_EQ(send(1, 10), 0u);  // peer 1 had the least traffic, so it lost its ring
     // Peers 0 and 1 compete only for the other ring, because the plan assigns one ring to peer 2.
     EXPECT_EQ(send(0, 10), 10u);
     EXPECT_GT(send(1, 3000), 1000u);

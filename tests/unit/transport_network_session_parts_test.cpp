@@ -102,7 +102,7 @@ TEST(SendBuffer, KeepsTheStreamUntilItIsReleased) {
     SlabPool pool;
     SendBuffer buffer(pool);
     std::mt19937 random(2);
-    std::string stream;  // bytes of the stream from buffer.begin() on
+    std::string stream;  // the stream's bytes, from position buffer.begin() on
     std::vector<uint64_t> ends{0};
     uint64_t hint = 0;
     for (int step = 0; step < 20'000; ++step) {

@@ -176,7 +176,7 @@ class Proxy {
 
     uint16_t port = 0;
     Change change_up, change_down;  ///< functions that change the bytes from the connecting side, and those to it
-    Wire up, down;                  ///< all bytes of each direction, before any change
+    Wire up, down;                  ///< all bytes of each direction, before the attacker changed any
 
   private:
     struct Flow {

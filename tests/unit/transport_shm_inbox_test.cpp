@@ -23,7 +23,7 @@
 namespace starling::shm {
 namespace {
 
-// --- Every order of steps ---
+// --- The model: every order of steps ---
 
 using test::Operation;
 using test::step;

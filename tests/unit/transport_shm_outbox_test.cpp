@@ -21,7 +21,7 @@
 namespace starling::shm {
 namespace {
 
-// --- Every order of steps ---
+// --- The model: every order of steps ---
 
 constexpr int kReaders = 2;
 constexpr uint64_t kLines = 2;

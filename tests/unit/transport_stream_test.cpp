@@ -1,4 +1,4 @@
-// The bookkeeping of streams, against plain bit maps.
+// The bookkeeping of streams, compared with plain bit maps.
 #include "transport/stream.h"
 
 #include <gtest/gtest.h>

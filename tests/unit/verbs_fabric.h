@@ -34,7 +34,7 @@ class FabricMembership final : public PortMembership {
     MembershipState state_ = MembershipState::joining;
 };
 
-/// Treatment of one datagram.
+/// What the fabric does with one datagram.
 enum class Passage { arrives, lost, doubled, late };
 
 class FabricPort final : public Port {
@@ -163,7 +163,7 @@ class Fabric {
     std::vector<FabricPort*> ports;  ///< open ports, in the order of opening
     std::vector<std::unique_ptr<FabricPort>> graves;
     std::vector<std::function<void()>> held;
-    std::function<Passage()> passage;  ///< decides each datagram's treatment; if empty, all arrive
+    std::function<Passage()> passage;  ///< decides what happens to each datagram; if empty, all arrive
     std::string refusal;               ///< error with which opening a port fails; empty: none
     uint32_t queues = 100;
     int current = 0;

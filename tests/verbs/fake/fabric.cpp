@@ -186,7 +186,7 @@ void hold_completions(bool held) {
 
 Counts counts() { return world().counts; }
 
-// The network
+// --- The network ---
 
 int World::call(const char* function, const Device* device) {
     if (device && device->removed) return EIO;

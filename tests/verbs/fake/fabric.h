@@ -17,7 +17,7 @@ struct Facts {
     uint32_t mtu = 4096;
     uint32_t most_inline = 256;
     int most_queues = 1000, most_completions = 65536, most_receives = 4096, most_reads = 16;
-    bool ethernet = true;  ///< true: RoCE; false: InfiniBand
+    bool ethernet = true;  ///< whether the port is RoCE; false: InfiniBand
     bool iwarp = false;
     bool shared_receive = true;
     bool datagrams = true;
@@ -36,7 +36,7 @@ struct Facts {
 struct Weather {
     uint32_t seed = 1;
     uint32_t lose = 0, twice = 0, late = 0;
-    bool mix_queues = false;  ///< completions of different queues are reported in any order
+    bool mix_queues = false;  ///< whether completions of different queues are reported in random order
 };
 
 /// Forgets devices, weather and planned failures. Objects that the program has not destroyed remain: see living().

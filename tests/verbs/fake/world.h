@@ -88,7 +88,7 @@ struct Work {
     bool told = false;
     uint32_t serial = 0;
     Packet packet;
-    ibv_sge answer = {};  ///< destination of read data
+    ibv_sge answer = {};  ///< memory into which read data is written
 };
 
 struct QueuePair {
