@@ -287,7 +287,7 @@ struct RowCall {
     }
 };
 
-/// Runs a row of the algorithm table while all messages from number `message` on fail. Returns whether the run had so many messages.
+/// Runs a row of the algorithm table while all messages from number `message` on fail. Returns whether any message failed.
 bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed) {
     constexpr int n = 4;
     Chooser chooser(seed);

@@ -21,7 +21,7 @@ Placement one_host_each(int processes) {
     return placement;
 }
 
-/// The channel of a communicator of these processes; null in all other processes.
+/// One process's channel of the communicator that consists of the ranks `its_ranks`; null if the process is not a member.
 struct Share {
     Share(Node& its_node, std::vector<int> its_ranks, uint64_t context, Multicast scheme = Multicast::automatic)
         : node(its_node), ranks(std::move(its_ranks)) {

@@ -369,7 +369,7 @@ TEST(MulticastGroup, AMessageLongerThanTheWindowCompletesWhenAllReceiversHaveEnd
     EXPECT_TRUE(world[0].group.outgoing().drained());
 }
 
-// Unexpected messages are stored up to a limit. Beyond it the sender must wait, and messages of other senders overtake.
+// Unexpected messages are stored up to a limit. Beyond the limit their sender must wait, but messages of other senders still arrive.
 TEST(MulticastGroup, UnexpectedMessagesHaveALimitAndBlockNoOthers) {
     World world(4, {}, 1);
     make_ready(world);

@@ -163,7 +163,7 @@ void drop(Stream* stream) {
     for (const uint32_t number : broken) break_queue(number, IBV_WC_RETRY_EXC_ERR);
 }
 
-/// Returns false if the connection was dropped.
+/// Sends as many bytes of the stream as its socket accepts. Returns false if the connection was dropped.
 bool flush(Stream* stream) {
     while (stream->first < stream->bytes.size()) {
         const ssize_t sent =
