@@ -17,7 +17,7 @@ typedef struct {
     char* buffer;
     int bytes, check;
     MPI_Group first_half, all;
-    unsigned drawn; /* state of the random numbers for --operations fresh, equal in all processes */
+    unsigned drawn; /* state of the random numbers for -o fresh, equal in all processes */
 } Context;
 
 /* Chooses half of the processes, a different half each time; returns whether this process is one of them. */

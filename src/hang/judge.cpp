@@ -260,7 +260,7 @@ class Judge {
             open.pop_back();
             if (!waits(i)) causes.insert(i);
             for (const Need& need : needs_[i]) {
-                if (need.any && need.ranks.size() > 1) continue;  // any one of several would do, so none of them is the cause
+                if (need.any && need.ranks.size() > 1) continue;  // one of several suffices, so none of them is the cause
                 for (size_t other : need.ranks)
                     if (seen.insert(other).second) open.push_back(other);
             }

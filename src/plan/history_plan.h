@@ -21,7 +21,7 @@ class HistoryPlan final : public Source {
         Partners partners;          ///< partners in the last occurrence of the phase
         profile::PhaseId next = 0;  ///< the phase that followed the last occurrence
     };
-    std::vector<PhaseHistory> known_;  ///< histories by phase
+    std::vector<PhaseHistory> known_;  ///< history of each phase
     Partners planned_;                 ///< result of the last call of partners()
 };
 
