@@ -106,7 +106,7 @@ std::vector<HostSlots> slurm_hosts(std::string& problem) {
                   "' can't be understood; name the hosts with --host";
         return {};
     }
-    // Slots are the tasks that the user requested on each host, or else one per core.
+    // A host's slots are the tasks that the user requested there. If the user requested none, it has a slot per core.
     const char* counts = variable("SLURM_NTASKS") ? variable("SLURM_TASKS_PER_NODE") : nullptr;
     if (!counts) counts = variable("SLURM_JOB_CPUS_PER_NODE");
     std::vector<uint32_t> slots;

@@ -285,7 +285,7 @@ class DaemonClient {
     std::string unsent_;
     uint32_t events_ = EPOLLIN;
     EventLoop::Clock::time_point last_received_ = EventLoop::Clock::now(), last_check_ = last_received_;
-    bool asked_ = false;  ///< a status request is pending
+    bool asked_ = false;  ///< true: the daemon has not answered the last status request yet
     RepeatedSignal insistence_;
     int signals_ = -1;
     sigset_t before_{};

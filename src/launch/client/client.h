@@ -9,7 +9,7 @@
 namespace starling::launch {
 
 struct ClientOutcome {
-    bool served = false;  ///< false: no standing daemon runs, or the universe lacks the hosts; reason in `text`
+    bool served = false;  ///< true: the job has run. false: no daemon runs or has the hosts; reason in `text`
     std::string text;
     int exit_code = 0;
 };

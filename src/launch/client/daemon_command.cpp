@@ -143,7 +143,8 @@ bool query_standing(MessageKind kind, std::string& text) {
     ucred daemon{};
     socklen_t length = sizeof daemon;
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &length);
-    // Wait until the stopped daemons have ended: the user's next command may start others, which must not find these.
+    // Wait until the stopped daemons have ended. Otherwise the user's next command, which may start new daemons, could still find the old
+    // ones.
     char byte;
     while (answer == DaemonAnswer::given && kind == MessageKind::stop && recv(fd, &byte, 1, 0) > 0) {}
     close(fd);

@@ -10,8 +10,8 @@ namespace starling::launch {
 
 struct Choice {
     LaunchMethod way = LaunchMethod::direct;
-    std::string why;      ///< reason for the choice, for --verbose
-    std::string problem;  ///< not empty: the job can't be started in the requested way
+    std::string why;      ///< reason for the selected method, printed with --verbose
+    std::string problem;  ///< reason why the job can't be started in the requested way; empty: it can
 };
 
 /// Returns all hosts that the programs name.

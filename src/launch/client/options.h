@@ -10,7 +10,7 @@ namespace starling::launch {
 
 /// The way in which a job is started.
 enum class LaunchMethod {
-    automatic,  ///< by the fastest method that can serve the job
+    automatic,  ///< by the fastest method that is able to start the job
     direct,     ///< by mpiexec itself, on this host only
     agent,      ///< by daemons that mpiexec starts through ssh or another agent
     standing,   ///< by daemons that run already
@@ -21,14 +21,14 @@ struct Options {
     std::string agent;   ///< command that runs another command on a host; empty: ssh
     std::string prefix;  ///< directory of Starling on the hosts; empty: the same as here
     LaunchMethod way = LaunchMethod::automatic;
-    std::vector<std::string> notes;  ///< options that were accepted and ignored, one sentence each
+    std::vector<std::string> notes;  ///< one sentence for each option that was accepted and ignored
     bool tag_output = false;
     bool verbose = false;
     bool quiet = false;
     Binding binding = Binding::automatic;
     bool report_bindings = false;
     bool recovers = false;
-    uint32_t universe_size = 0;  ///< value for JobSpec::universe_size
+    uint32_t universe_size = 0;  ///< universe size that the user requested (JobSpec::universe_size)
     std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
     bool profile = false;

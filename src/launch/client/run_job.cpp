@@ -141,7 +141,7 @@ class Terminal : public LocalClient {
 
     void on_signal(int signal) override {
         const bool insists = insistence_.grows(signal);
-        // The daemons have been ordered to end already; the user does not wait for them any longer.
+        // The daemons are ending the job already, and a repeated signal means that the user does not wait for them any longer.
         if (ending_ && insists) return loop_.stop(128 + signal);
         if (jobs_left == 0) {
             if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) end(128 + signal);

@@ -15,10 +15,10 @@ namespace starling::launch {
 enum class ClientMessage : uint32_t {
     submit = 20,    ///< client → daemon: a job to start
     started = 21,   ///< daemon → client: SubmissionReply
-    output = 22,    ///< daemon → client: output of the ranks
-    written = 23,   ///< client → daemon: number of bytes of an output frame that were written
+    output = 22,    ///< daemon → client: output of the ranks, as ClientNotice
+    written = 23,   ///< client → daemon: number of bytes of one output frame that the client has written
     input = 24,     ///< client → daemon: standard input, empty at its end
-    taken = 25,     ///< daemon → client: the input was passed on
+    taken = 25,     ///< daemon → client: the last input frame was written to rank 0's pipe
     signal = 26,    ///< client → daemon: a signal for the ranks
     finished = 27,  ///< daemon → client: the exit code
     profile = 28,   ///< daemon → client: lines for the profile file
@@ -48,7 +48,7 @@ struct Submission {
 struct SubmissionReply {
     int32_t error_class = 0;
     bool unknown_host =
-        false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may try another way
+        false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may start the job by other means
     std::string text;
     uint32_t hosts = 0;  ///< number of hosts of the universe
 };
@@ -56,7 +56,7 @@ struct SubmissionReply {
 /// Payload of output, written, signal and finished: a number, and bytes for output.
 struct ClientNotice {
     uint32_t number = 0;  ///< descriptor, signal, or exit code
-    std::string bytes;    ///< lines of output
+    std::string bytes;    ///< lines of output, in messages of kind output
 };
 
 std::string encode(const Submission& message);

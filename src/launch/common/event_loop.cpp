@@ -79,7 +79,8 @@ int EventLoop::run() {
         if (n < 0 && errno != EINTR) panic("epoll_wait: %s", std::strerror(errno));
         for (int i = 0; i < n && !stopped_; ++i) {
             const auto found = watches_.find(static_cast<int>(events[i].data.u64 & 0xffffffffu));
-            // A handler of this batch may have closed the descriptor, and another may have got its number.
+            // Skip an event whose descriptor was closed by another handler of this batch: its number may already belong to a new
+            // descriptor.
             if (found == watches_.end() || found->second->generation != events[i].data.u64 >> 32) continue;
             const auto watch = found->second;
             watch->handler(events[i].events);

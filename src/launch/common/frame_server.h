@@ -48,7 +48,7 @@ class FrameServer {
         int fd = -1;
         control::FrameDecoder decoder;
         std::string outgoing;
-        EventLoop::TimerId deadline = 0;  ///< timer until which the peer must prove its identity
+        EventLoop::TimerId deadline = 0;  ///< timer that closes the connection if the peer has not proved its identity by then
     };
 
     enum class SocketKind { abstract, meeting_file, meeting_abstract };
@@ -66,7 +66,7 @@ class FrameServer {
     CloseHandler on_close_;
     int listener_ = -1;
     control::WellKnownListener doors_;
-    bool anywhere_ = false;  ///< value of WellKnownSocket::anywhere
+    bool anywhere_ = false;  ///< true: accepts the user's processes in other containers (WellKnownSocket::anywhere)
     bool trusts_everyone_ = false;
     ConnectionId last_id_ = 0;
     std::unordered_map<ConnectionId, FrameConnection> connections_;

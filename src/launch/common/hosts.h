@@ -26,7 +26,7 @@ const std::string& host_name();
 /// Returns whether both names mean one host: they are equal, or differ only in the domain, or both mean this machine.
 bool same_host(std::string_view a, std::string_view b);
 
-/// Numbers of hosts by name. find() agrees with same_host(), but does not compare with each name.
+/// Maps names of hosts to their numbers. find() treats names as equal like same_host(), but does not compare with each name.
 class HostNames {
   public:
     static constexpr uint32_t kNone = ~0u;

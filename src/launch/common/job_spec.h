@@ -34,10 +34,10 @@ struct Program {
     uint32_t count = 1;
     std::string directory;    ///< working directory, absolute; empty: the launcher's directory
     std::string search_path;  ///< directories to search for the program, ':'-separated; empty: PATH
-    std::vector<std::pair<std::string, std::string>> environment;  ///< added to the launcher's environment
+    std::vector<std::pair<std::string, std::string>> environment;  ///< variables added to those of the launcher
     Forward forward = Forward::usual;
     int32_t appnum = 0;
-    std::vector<uint32_t> soft;    ///< other acceptable counts, ascending; empty: only `count`
+    std::vector<uint32_t> soft;    ///< other acceptable numbers of processes, ascending; empty: only `count`
     std::vector<HostSlots> hosts;  ///< hosts where the program may run; empty: all hosts of the job
     Mapping mapping = Mapping::slot;
     uint32_t per_host = 0;                  ///< processes per host; 0: as many as each host has slots
@@ -49,12 +49,12 @@ inline constexpr uint32_t kInfiniteUniverse = ~0u;
 
 struct JobSpec {
     std::vector<Program> programs;
-    std::string blob;            ///< description of the parents for the job segment, opaque here
-    job::JobId parent = 0;       ///< the job that asked for the spawn, 0 if none
+    std::string blob;            ///< encoded description of the parents, stored in the job segment
+    job::JobId parent = 0;       ///< id of the job that requested the spawn; 0: none
     bool forward_input = false;  ///< true: standard input is passed to rank 0
     bool recovers = false;       ///< true: the job survives the death of a rank, and the other ranks get errors
     bool encrypts = false;       ///< true: the user requires encryption between hosts, so the job needs an encrypted universe
-    std::shared_ptr<const Plan> plan;  ///< plan for this job and its spawned jobs; null: none. Only the root keeps it
+    std::shared_ptr<const Plan> plan;  ///< connection plan for this job and its spawned jobs; null: none. Only in the root
     /// MPI_UNIVERSE_SIZE of this job and its spawned jobs. 0: the larger of the hosts' slots and the job's size.
     uint32_t universe_size = 0;
     uint32_t size() const;  ///< number of processes of all programs
@@ -89,11 +89,11 @@ struct JobStyle {
 /// This host's part of a job that runs on several hosts.
 struct JobPart {
     job::JobDescription description;
-    uint32_t my_host = job::kNoHost;   ///< index of this host in the description's host table; kNoHost: no rank is here
+    uint32_t my_host = job::kNoHost;   ///< this host's index in the description's host table; kNoHost: no rank is here
     std::vector<uint32_t> tree_hosts;  ///< number in the daemon tree, for each host of the description's host table
     uint32_t number = 0;               ///< number of the job within its client (LocalJob::number)
     JobStyle style;
-    std::vector<std::string> environment;  ///< NAME=value, added to the daemon's own environment or replacing it
+    std::vector<std::string> environment;  ///< variables NAME=value, which add to the daemon's own environment or override it
     bool whole_environment = false;        ///< true: `environment` replaces the daemon's
 };
 

@@ -20,7 +20,7 @@ enum class OrderKind : uint32_t {
     fail = 4,            ///< end the job because of failed_rank
     over = 5,            ///< the job has ended on all hosts, with `state`
     kill = 6,            ///< send SIGKILL to the job at once
-    signal = 7,          ///< signal: for the job's ranks. Job 0: the root itself is suspended or continued
+    signal = 7,          ///< forward `signal` to the job's ranks. If the job is 0: the root itself is suspended or continued
     all_arrived = 8,     ///< all ranks of the job have reached the end of MPI_Init
     ring = 9,            ///< wake the job's ranks, so that they check the job's state
     input = 10,          ///< bytes: standard input for rank 0, empty at its end
@@ -31,7 +31,7 @@ enum class OrderKind : uint32_t {
     to_client = 15,      ///< a frame for a client of this host; connection, message; bytes: the payload
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
     gather_ports = 17,   ///< gather the ports of some hosts of the job; round; bytes: the set of these hosts
-    table = 18,          ///< bytes: PortTable of the job, for the host agents that asked for it
+    table = 18,          ///< ports of the job's ranks, for the host agents that requested them; bytes: PortTable
 
     // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
     // them.
@@ -39,21 +39,21 @@ enum class OrderKind : uint32_t {
     failed = 33,         ///< a rank of the job failed; bytes: FailureReport
     ranks_ended = 34,    ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
     output = 35,         ///< output of ranks (bulk): descriptor; bytes: lines
-    taken = 36,          ///< the last piece of input was passed on to rank 0
-    rank_request = 37,   ///< a rank's request: token, message, rank, bytes: the request
+    taken = 36,          ///< the last piece of input was written to rank 0's pipe
+    rank_request = 37,   ///< request of `rank`: token, message; bytes: the request
     print = 38,          ///< text: a line for the program that started the daemons
-    stacks_shown = 39,   ///< all stacks have been sent (bulk)
+    stacks_shown = 39,   ///< all stacks were sent before this order (bulk)
     client = 40,         ///< a frame of a client of this host; its fields are as in to_client
     client_closed = 41,  ///< a client has disconnected; connection: its number
     arrived = 42,        ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
-    want_table = 43,     ///< gathered, eager: request for the table of the job's ports
+    want_table = 43,     ///< gathered, eager: request for the table of all ports of the job
     host_ports = 44,     ///< gathered: ports of this host's ranks for gather_ports; round; piece: HostPorts
     absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
     // host agent → host agent
     want_ports = 64,  ///< request for the port of `rank`, answered when the port is known
     ports = 65,       ///< reply to want_ports; host; bytes: port word per rank of that host; polls: RankCell::polls of `rank`
-    abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for the rank of the job, which must not wait for it either
+    abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for `rank` of `job`, which must stop waiting as well
 };
 
 struct HostOrder {
@@ -61,14 +61,14 @@ struct HostOrder {
     job::JobId job = 0;
     uint32_t rank = 0;
 
-    // An order uses at most two of the following numbers, which have two fields on the wire (order.cpp).
+    // Numbers, of which each kind of order uses at most two. The encoding has only two fields for them (order.cpp).
     uint64_t failed_rank = 0;  ///< first rank that failed, a uint32_t; ~0u: none
     uint64_t state = 0;        ///< job::JobState
     uint64_t signal = 0;
     uint64_t descriptor = 0;  ///< standard output (1) or error (2)
     uint64_t count = 0;       ///< number of bytes of output
     uint64_t token = 0;       ///< number that the host agent gave to its request
-    uint64_t connection = 0;  ///< number of a client's connection at the relay of its host
+    uint64_t connection = 0;  ///< number of a client's connection at its host's relay
     uint64_t message = 0;     ///< control::MessageKind
     uint64_t round = 0;       ///< number of the round in which ports are gathered
     uint64_t host = 0;        ///< index of the host in the job's host table

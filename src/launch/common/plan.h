@@ -24,7 +24,7 @@ struct Plan {
     uint32_t size = 0;        ///< number of processes for which the plan is made
     control::PlanLimits limits;
     std::vector<PlanPhase> phases;
-    std::string collectives;  ///< value for STARLING_PLAN_COLLECTIVES
+    std::string collectives;  ///< the plan's algorithms for collectives, as text for STARLING_PLAN_COLLECTIVES
     bool operator==(const Plan&) const = default;
 
     /// Returns whether the plan is for this job. A plan of size 0 fits no job.

@@ -21,7 +21,7 @@ struct ProcessStart {
     char* const* envp = nullptr;
     const char* directory = nullptr;  ///< working directory; null: the launcher's
     int input = -1;                   ///< descriptor for standard input; -1: /dev/null
-    int output = -1, error = -1;      ///< descriptors for standard output and error; -1: the launcher's
+    int output = -1, error = -1;      ///< descriptors for standard output and error; -1: the launcher's own
     bool keeps_writing = false;       ///< true: may write to a terminal as a background process, even under `stty tostop`
     const cpu_set_t* cpus = nullptr;  ///< cores to bind the process to; null: not bound
     /// Cores on which the process starts without being bound to them. `usable` holds the cores that the process may use later; the core on

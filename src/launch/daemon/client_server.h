@@ -37,7 +37,7 @@ class ClientServer {
 
   private:
     class Client;
-    using ClientKey = std::pair<uint32_t, uint64_t>;  ///< number of the client's host (0: this one), and of its connection
+    using ClientKey = std::pair<uint32_t, uint64_t>;  ///< a client's host (0: this one), and its connection there
     struct ClientKeyHash {
         size_t operator()(const ClientKey& key) const { return key.second * 0x9e3779b97f4a7c15u + key.first; }
     };

@@ -81,8 +81,8 @@ void cancel_slurm_step() {
     }
 }
 
-/// Closes the inherited output, since a manager may wait until no process can write to it. It was needed for jobs that this job spawns, and
-/// no rank is left here that could spawn one.
+/// Closes the inherited output, since a manager may wait until no process can write to it. The helper needs it only for jobs that this job
+/// spawns, and no rank is left here that could spawn one.
 void drop_output(OutputTagger& output) {
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (const int fd : {1, 2}) dup2(null, fd);
@@ -274,8 +274,8 @@ void HostJob::on_exit(uint32_t rank) {
     settle();
 }
 
-// Ends all ranks after a delay. The job is marked as failed at once, so the ranks here know. Their manager gets the first chance to end
-// them.
+// Ends all ranks after a delay, so that their manager can end them first. The job is marked as failed at once, which the ranks here can
+// read in the segment.
 void HostJob::fail_soon(uint32_t rank) {
     if (std::exchange(failing_, true)) return;
     turn_ = loop_.after(kManagersTurn, [this, rank] {

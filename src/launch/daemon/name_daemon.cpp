@@ -34,7 +34,7 @@ bool NameDaemon::start() {
 bool NameDaemon::on_frame(ConnectionId id, const control::ControlFrame& frame) {
     NameRequest request;
     if (!decode(frame.payload, request)) return false;
-    server_.trust(id);  // the kernel has confirmed that it is the same user
+    server_.trust(id);  // the kernel has confirmed that the peer runs as this user
     NameReply answer;
     switch (frame.kind) {
         case MessageKind::publish:

@@ -38,7 +38,7 @@ class NameDaemon {
     FrameServer server_;
     bool persistent_;
     std::map<std::string, PublishedName> names_;
-    std::unordered_set<ConnectionId> launchers_;  ///< connections that have made requests about names; for `status`
+    std::unordered_set<ConnectionId> launchers_;  ///< connections that have requested names; `status` counts them
 };
 
 }  // namespace starling::launch

@@ -37,7 +37,7 @@ class StandingRoot {
     Launcher launcher_;
     std::unique_ptr<Universe> universe_;
     std::unique_ptr<ClientServer> clients_;
-    std::deque<std::string> notes_;  ///< the last error messages, for `status`
+    std::deque<std::string> notes_;  ///< the last error messages, which `starling daemon status` prints
     bool ending_ = false;
 };
 

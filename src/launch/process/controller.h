@@ -14,7 +14,7 @@ namespace starling::launch {
 struct RankFailure {
     uint32_t rank = 0;
     int status = 0;        ///< status from waitpid
-    int exit_code = 1;     ///< exit code for mpiexec
+    int exit_code = 1;     ///< exit code that mpiexec returns for this failure
     bool aborted = false;  ///< true: the rank called MPI_Abort
     std::string sentence;  ///< sentence that names the rank, process and host, and the cause
 };

@@ -24,7 +24,7 @@ struct EndedLook {
     job::JobId job = 0;
     std::chrono::milliseconds longest{};              ///< upper limit of the interval between two checks
     std::function<NextCheck()> state;                 ///< called before and after each check; returns when to check next
-    std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check too; null: this host only
+    std::function<std::vector<std::string>()> hosts;  ///< returns other hosts to check, too; null: checks this host only
     std::function<void()> found;                      ///< called when a rank waits for the ended one; no more checks follow
 };
 

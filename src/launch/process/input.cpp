@@ -69,7 +69,7 @@ void InputPipe::feed(std::string data) {
         return;
     }
     if (to_rank_ < 0) {
-        on_taken_();  // no reader: acknowledge, so that the sender can reach its end
+        on_taken_();  // The rank has closed its input: acknowledge the data, so that the sender can reach its end.
         return;
     }
     pending_ += data;

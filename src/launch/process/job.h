@@ -27,12 +27,12 @@ struct LocalJob {
     job::JobSegment segment;
     std::vector<LocalRank> ranks;       ///< ranks on this host, by JobSegment::local_index
     std::vector<std::string> programs;  ///< names of the programs by appnum, for messages
-    uint32_t running = 0;               ///< number of ranks of this host that are not reaped yet
+    uint32_t running = 0;               ///< number of ranks on this host whose processes are not reaped yet
     /// Returns whether the job must end if its parent job fails.
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< true: not started by this launcher, but a singleton or started by another manager
     bool failing = false;
-    bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and checks for ranks that wait for it are scheduled
+    bool absent_noted = false;        ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
     EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
     JobStyle style;
 

@@ -213,7 +213,7 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
 void Launcher::mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks) {
     uint32_t news = 0;
     for (const uint32_t rank : ranks) {
-        // A rank of this host was marked when it was reaped.
+        // The launcher has marked a rank of this host already when it reaped the process.
         if (job.has(rank) && std::exchange(job.at(rank).marked_failed, true)) continue;
         ++news;
         const job::PortWord word = job::PortWord::of(job.segment.port(rank).load(std::memory_order_relaxed));
@@ -264,7 +264,7 @@ void Launcher::kill_rest(LocalJob& job) {
 
 void Launcher::finish(LocalJob& job) {
     if (job.failing && job.deadline != 0) {
-        // The ranks have ended. Processes that they started keep the rest of the grace period.
+        // The ranks have ended. Other processes that the ranks started get the rest of the grace period.
         const bool left = std::any_of(job.ranks.begin(), job.ranks.end(),
                                       [](const LocalRank& rank) { return rank.pid > 0 && kill(-rank.pid, 0) == 0; });
         if (left) return;

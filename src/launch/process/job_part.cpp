@@ -50,7 +50,7 @@ LocalJob* Launcher::make_stub(const job::JobDescription& description, const std:
     LocalJob job;
     if (job::JobSegment::create(description, job::kNoHost, job.segment) != MPI_SUCCESS) return nullptr;
     job.number = number;
-    job.reported = true;  // no ranks to wait for
+    job.reported = true;  // this host has no ranks, so none has to be awaited
     job.tree_hosts = tree_hosts;
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());

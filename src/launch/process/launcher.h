@@ -34,8 +34,8 @@ class InputForwarder;
 class InputPipe;
 
 struct LauncherSettings {
-    const char* name = "mpiexec";  ///< prefix of messages
-    char** argv = nullptr;         ///< argv of main()
+    const char* name = "mpiexec";  ///< name that begins each message to the user
+    char** argv = nullptr;         ///< arguments of main(), which the guard process overwrites
     bool verbose = false;
     bool quiet = false;
 };
@@ -196,7 +196,7 @@ class Launcher {
 
     std::list<LocalJob> jobs_;
     static constexpr size_t kEndedKept = 16;
-    std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended last
+    std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended most recently
     std::unordered_map<pid_t, Running> running_;
     int null_input_ = -1;
     CoreMap cores_;

@@ -52,7 +52,7 @@ bool carries_mark(pid_t pid, const char* mark, size_t length) {
             ++at;
         }
         if (found) break;
-        // An entry may straddle two reads: keep the tail, with the byte before a possible start.
+        // An entry may be split between two reads. Keep the end of the buffer: one entry, and the byte before it.
         kept = filled < length + 2 ? filled : length + 2;
         std::memmove(buffer, buffer + filled - kept, kept);
     }
@@ -165,7 +165,7 @@ volatile pid_t* OrphanReaper::acquire_slot() {
         index = free_[--free_count_];
     } else if (used_ + 1 < kSlots) {
         index = used_++;
-        slots_[used_] = -1;  // end mark for the guard
+        slots_[used_] = -1;  // The value -1 tells the guard that no slot follows.
     } else {
         // Every slot has been used: search for a released one.
         index = kSlots - 2;

@@ -200,7 +200,7 @@ void OutputTagger::pass_unfinished(OutputSource& source) {
         source.patience = loop_.after(needed - waited, [this, &source] { pass_unfinished(source); });
         return;
     }
-    // More data may already be in the pipe, if this process itself had no core.
+    // If this process itself got no core for a while, more data may already be in the pipe. Read it first.
     size_t bytes = 0;
     if (!source.sink->paused && read_some(source, bytes) && bytes > 0) return flush(*source.sink, false);
     source.sink->pending.append(source.line);
@@ -353,7 +353,8 @@ bool OutputTagger::all_written() const {
                        [](const auto& entry) { return entry.second.job != 0 || entry.second.pending.empty(); });
 }
 
-// Empties one pipe after the other, so that at most one pipe's content is held for a slow reader.
+// Reads the rest of one pipe after the other, each when all earlier output is written. So a slow reader causes at most one pipe's content
+// to be buffered.
 void OutputTagger::check_written() {
     if (!when_written_ || checking_) return;
     checking_ = true;

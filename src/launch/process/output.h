@@ -30,7 +30,7 @@ struct OutputRoute {
 /// passed on after a short silence, because it may be a prompt. A line that a carriage return overwrites counts as a line.
 class OutputTagger {
   public:
-    /// `name`: prefix of error messages on standard error; empty: no error messages.
+    /// `name`: prefix of error messages, which go to standard error; empty: no error messages.
     OutputTagger(EventLoop& loop, std::string name);
     OutputTagger(const OutputTagger&) = delete;
     OutputTagger& operator=(const OutputTagger&) = delete;
@@ -71,7 +71,7 @@ class OutputTagger {
   private:
     struct OutputSink {
         int target;
-        job::JobId job;             ///< job whose lines are forwarded; 0: the sink is this process's descriptor `target`
+        job::JobId job;             ///< job whose lines are forwarded to its root; 0: lines go to this process's descriptor
         int fd = -1;                ///< descriptor `target`, or a non-blocking one opened on the same file
         bool never_blocks = false;  ///< true: a file or /dev/null, where other writers' lines cannot split one write
         size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
@@ -81,7 +81,7 @@ class OutputTagger {
         bool waiting = false;        ///< true: waits until the reader takes data
         bool paused = false;         ///< true: the pipes of the ranks are not read
         bool reader_closed = false;  ///< true: the reader has closed its end
-        bool failed = false;         ///< true: an error was reported
+        bool failed = false;         ///< true: a write error was reported, and is not reported again
         bool from_elsewhere = false;
         std::vector<std::function<void()>> on_room;
     };

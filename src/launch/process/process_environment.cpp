@@ -22,7 +22,7 @@ ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base
     }
     for (const auto& [name, value] : program.environment) add(name, value);
     add(job::kJobVariable, job);
-    add("STARLING_CHECKED", "1");  // mpiexec or the parent has already reported bad settings
+    add("STARLING_CHECKED", "1");  // tells the process that mpiexec or the parent has already reported bad settings
     add(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
     add(job::kRankVariable, "");
     rank_ = static_cast<size_t>(std::find(names_.begin(), names_.end(), job::kRankVariable) - names_.begin());

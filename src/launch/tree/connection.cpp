@@ -13,8 +13,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kWriteAhead = 256 * 1024;  // bytes of sealed frames that may wait; no other frame can overtake them
-constexpr size_t kReadAtOnce = 256 * 1024;  // bytes to read before other connections are served
+constexpr size_t kWriteAhead = 256 * 1024;  // limit of sealed bytes to be written, which no other frame can overtake
+constexpr size_t kReadAtOnce = 256 * 1024;  // limit of bytes to read before other connections are served
 constexpr int kMaxPieces = 64;
 
 }  // namespace

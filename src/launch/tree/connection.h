@@ -63,7 +63,7 @@ class TreeConnection {
   private:
     struct SendPart {
         std::string own;
-        std::shared_ptr<const Content> content;  ///< if set, its payload is used instead of `own`
+        std::shared_ptr<const Content> content;  ///< message whose payload is sent in place of `own`; null: `own` is sent
         std::string_view view() const { return content ? content->payload : std::string_view(own); }
     };
 

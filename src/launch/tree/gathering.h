@@ -31,7 +31,7 @@ class TopicGathering {
 
     /// Returns whether all contributors among `hosts` have contributed, including pieces that were sent up earlier.
     bool complete_for(const HostSet& hosts) const;
-    /// Returns whether the pieces must go up at once: they are the first ones of an eager topic.
+    /// Returns whether the pieces must be sent up at once, because they are the first ones of an eager topic.
     bool in_a_hurry() const { return eager_ && !taken_; }
     bool is_eager() const { return eager_; }
     bool empty() const { return parts_.empty(); }

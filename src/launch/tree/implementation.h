@@ -19,7 +19,7 @@
 
 namespace starling::launch {
 
-/// The daemon at the other end of an edge of the tree.
+/// The daemon at the other end of a connection: this daemon's parent, or one of its children.
 struct Neighbour {
     uint64_t serial = 0;  ///< number of the current connection; messages of earlier connections are not acknowledged on it
     std::unique_ptr<TreeConnection> connection;  ///< null without a connection
@@ -30,20 +30,20 @@ struct Neighbour {
 /// A child and all hosts below it.
 struct Branch : Neighbour {
     enum class BranchState {
-        starting,  ///< the launch agent runs, and the node is not connected yet
+        starting,  ///< the launch agent runs, and the child is not connected yet
         live,
         limbo,  ///< the connection is lost; for a while, hosts below may reconnect by themselves
     };
     uint64_t id = 0;
     GrowHost head;
-    HostSet members;  ///< the head and all hosts below it, ready or not
+    HostSet members;  ///< the child and all hosts below it, ready or not
     BranchState state = BranchState::starting;
     uint64_t incarnation = 0;
     bool is_silent = false;         ///< live, but silent for some heartbeats
-    std::vector<GrowHost> waiting;  ///< hosts that the head will start once it is connected
+    std::vector<GrowHost> waiting;  ///< hosts that the child will start once it is connected
     std::unique_ptr<NodeStart> start;
-    EventLoop::TimerId timer = 0;  ///< timer for the start, or for limbo
-    std::string trouble;           ///< reason for limbo
+    EventLoop::TimerId timer = 0;  ///< timer for the end of `starting` or of `limbo`
+    std::string trouble;           ///< reason why the branch is in limbo
 };
 
 /// The root's record of a host.
@@ -52,7 +52,7 @@ struct KnownHost {
     std::string name;
     KnownHostState state = KnownHostState::starting;
     uint32_t attempt = 1;
-    bool suspected = false;  ///< true: in state `up`, but the connection to the host is silent or lost
+    bool suspected = false;  ///< true: the host is up, but the connection to it is silent or lost
 };
 
 struct Tree::Implementation {
@@ -112,7 +112,7 @@ struct Tree::Implementation {
     int listen();
     std::vector<Ancestor> ancestors_of_child() const;
 
-    // membership.cpp: which host is below which
+    // membership.cpp: which host is below which daemon
     void on_peer(std::unique_ptr<TreeConnection> connection);
     void on_attach(TreeConnection* newcomer, const std::string& body);
     Branch* adopt(const Attach& attach, std::string& refusal);
@@ -157,7 +157,7 @@ struct Tree::Implementation {
         EventLoop::Clock::time_point since;
     };
     std::list<Newcomer> newcomers;
-    std::list<std::unique_ptr<NodeStart>> agents;  ///< agents whose node is connected, and which have not ended yet
+    std::list<std::unique_ptr<NodeStart>> agents;  ///< launch agents that still run although their node is connected
 
     Neighbour uplink;
     std::vector<Ancestor> ancestors;  ///< daemons above, from the parent to the root

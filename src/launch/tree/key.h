@@ -18,7 +18,7 @@ struct TreeKey {
 /// The credentials with which a daemon authenticates itself.
 struct TreeCredentials {
     TreeKey key;
-    bool munge = false;    ///< true: MUNGE must also authenticate both ends
+    bool munge = false;    ///< true: both ends of a connection must also authenticate by MUNGE
     bool encrypt = false;  ///< true: frames are encrypted; both ends must agree
 
     TreeCredentials(const TreeKey& k, bool with_munge = false, bool encrypted = false)

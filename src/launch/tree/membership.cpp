@@ -123,7 +123,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
 // Removes hosts from all branches except `keep`, which may be null, and appends their undelivered messages to `messages`.
 void Implementation::release(const HostSet& hosts, Branch* keep, std::vector<TreeOutbox::OutboxMessage>& messages) {
     std::vector<GrowHost> homeless;
-    std::vector<TreeOutbox::OutboxMessage> theirs;  // messages for the homeless hosts
+    std::vector<TreeOutbox::OutboxMessage> theirs;  // undelivered messages for the homeless hosts
     std::vector<Branch*> emptied;
     for (Branch& branch : branches) {
         HostSet gone = branch.members.intersection(hosts);
@@ -192,7 +192,7 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
     });
 }
 
-// Reports silent branches as doubtful, long before they count as lost, so that no new work is placed there.
+// Reports the hosts of silent branches as suspected, long before they count as lost, so that no new work is placed there.
 void Implementation::suspect_silent_branches(EventLoop::Clock::time_point now) {
     constexpr int kBeats = 3;  // a single heartbeat may be late
     for (Branch& branch : branches) {

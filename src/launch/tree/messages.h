@@ -37,7 +37,7 @@ struct GrowHost {
 struct Orders {
     TreeSettings settings;  ///< settings of the tree, with the key
     GrowHost self;
-    std::vector<Ancestor> ancestors;  ///< daemons above, the parent first, the root last
+    std::vector<Ancestor> ancestors;  ///< daemons above the new node, the parent first, the root last
 };
 
 struct Attach {
@@ -49,7 +49,7 @@ struct Attach {
 };
 
 struct TreeWelcome {
-    std::vector<Ancestor> ancestors;  ///< ancestors of the child
+    std::vector<Ancestor> ancestors;  ///< list of the child's ancestors, the parent first
 };
 
 struct Grow {
@@ -85,8 +85,8 @@ struct Report {
         ready = 1,
         failed,
         lost,
-        suspected,  ///< the connection to the hosts is broken or silent; followed by `lost` or `sure`
-        sure,       ///< the connection works again
+        suspected,  ///< the connection to the hosts is broken or silent; a report `lost` or `sure` follows
+        sure,       ///< the connection to the hosts works again
     };
     HostReportKind what = HostReportKind::ready;
     HostSet hosts;

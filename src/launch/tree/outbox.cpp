@@ -49,7 +49,7 @@ void TreeOutbox::trim(PriorityLane& lane) {
 bool TreeOutbox::done(Urgency urgency, uint64_t first, uint64_t last) {
     PriorityLane& lane = this->lane(urgency);
     if (first > last || last >= lane.first + lane.next) return false;
-    // Iterate backwards: finishing the front entry shifts the others.
+    // Iterate backwards: finishing the first entry removes it, which shifts the others.
     for (uint64_t n = last + 1; n > first && n > lane.first; --n)
         finish(lane, lane.entries[static_cast<size_t>(n - 1 - lane.first)]);
     return true;
@@ -75,7 +75,7 @@ std::vector<TreeOutbox::OutboxMessage> TreeOutbox::extract(const HostSet& hosts)
             if (!entry.message.to.empty()) continue;
             entry.done = true;
             if (entry.sent) bulk_in_flight_ -= weight(*entry.message.content);
-            entry.message.receipt.reset();  // `taken` has a copy of the receipt
+            entry.message.receipt.reset();  // drop this copy: `taken` has another, which keeps the receipt alive
         }
         trim(lane);
     }

@@ -85,7 +85,7 @@ void Implementation::deliver(const std::shared_ptr<const Content>& content, cons
     if (content->internal) {
         Report report;
         if (!is_root()) {
-            begin_end();  // an order to end, the only internal message from the root
+            begin_end();  // An order to end: the root sends no other internal message.
         } else if (decode(content->payload, report)) {
             on_report(report);
         }
@@ -126,7 +126,7 @@ void Implementation::on_message(Neighbour& from, std::string& body) {
     const uint64_t serial = from.serial, number = head.edge_number;
     const Urgency urgency = content->urgency;
     const DeliveryReceipt receipt(nullptr, [this, serial, urgency, number](void*) { arrived(serial, urgency, number); });
-    // Every hop between a host and the root checks reports against its own knowledge.
+    // Each hop that passes a report up to the root first removes the parts that it knows to be outdated.
     if (content->internal && &from != &uplink && !pass_report(static_cast<Branch&>(from), *content)) return;
     if (content->gathered && !is_root()) {
         GatheredPayload news;

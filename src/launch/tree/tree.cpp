@@ -191,7 +191,7 @@ void Implementation::leave(std::chrono::milliseconds limit, std::function<void()
     });
 }
 
-// Completes the end that was requested, if its condition is met.
+// Completes leave() or shut_down() once no host is below and (at a node) all messages have arrived, or after the time limit.
 void Implementation::check_end() {
     if (!leaving) return;
     const bool late = EventLoop::Clock::now() >= end_limit;

@@ -68,17 +68,17 @@ struct TreeHandlers {
 
 struct TreeSettings {
     TreeKey key;                     ///< key of the universe, a new one from make_key()
-    bool munge = false;              ///< true: MUNGE must also authenticate both ends
+    bool munge = false;              ///< true: both ends of a connection must also authenticate by MUNGE
     bool encrypt = false;            ///< true: connections between daemons are encrypted
     std::vector<std::string> agent;  ///< program that runs a command elsewhere: `agent... host command`; default: ssh
     std::string program;             ///< path of starlingd on the other hosts
-    std::string interfaces;          ///< names or addresses to listen on, separated by commas; empty: all that are up
+    std::string interfaces;          ///< interfaces or addresses to listen on (comma-separated); empty: all that are up
     uint32_t fanout = 16;
-    bool keep_agent = false;                         ///< true: the agent ends with the node, not when it has started it
-    std::chrono::milliseconds start_limit{30000};    ///< timeout from running the agent to a connected node
+    bool keep_agent = false;  ///< true: the launch agent ends with the node, not when the node is connected
+    std::chrono::milliseconds start_limit{30000};    ///< timeout from the start of the agent until the node is connected
     std::chrono::milliseconds heartbeat{1000};       ///< maximum silence of a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
-    std::chrono::milliseconds grace{2000};           ///< time for a disconnected node to find another ancestor
+    std::chrono::milliseconds grace{2000};           ///< time for which a disconnected node searches for another ancestor
     std::string version;  ///< version that nodes must have, or they are rejected; this build's by default
 
     /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.

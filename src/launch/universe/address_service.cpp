@@ -14,7 +14,7 @@ using job::PortWord;
 using job::RankState;
 
 constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
-/// After this time a lookup without an answer, because its rank is late, does not delay other lookups any more.
+/// Time after which an unanswered lookup no longer delays other lookups: its rank is late.
 constexpr std::chrono::milliseconds kSlowAnswer{10};
 /// Time for which late ranks of this host delay its answer to gather_ports.
 constexpr std::chrono::milliseconds kLatePatience{200};

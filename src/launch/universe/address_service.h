@@ -90,7 +90,7 @@ class AddressService {
     Ways ways_;
     std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;  ///< pending port requests
     std::map<job::JobId, PortSearch> searches_;  ///< searches by the job that ranks of this host have asked about
-    std::vector<Collection> collections_;        ///< requests of the root that are not answered yet
+    std::vector<Collection> collections_;        ///< requests of the root (gather_ports) that are not answered yet
     std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet
     std::vector<HostOrder> notices_;             ///< `abandoned` orders whose rank has not read its previous notice yet
     EventLoop::TimerId timer_ = 0, more_timer_ = 0;

@@ -60,7 +60,7 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
         case OrderKind::abandoned:
             return locator_.on_abandoned(order);
         default:
-            // If the job has ended already, there is nothing left to do.
+            // No segment means that the job has ended here, so nothing is left to do.
             if (LocalJob* job = launcher_.find_job(order.job)) on_job_order(*job, order);
     }
 }
@@ -177,7 +177,8 @@ bool HostAgent::have_all_arrived(const LocalJob& job) {
            header.arrived.load(std::memory_order_acquire) >= header.local_ranks;
 }
 
-// Reports that all ranks here have reached the end of MPI_Init. `at_once`: as a message that the next one cannot overtake.
+// Reports that all ranks here have reached the end of MPI_Init. With `at_once` the report is sent as a single message, not gathered, so
+// that later messages of this host cannot overtake it.
 void HostAgent::report_arrival(LocalJob& job, bool at_once) {
     if (!have_all_arrived(job) || (job.arrival_reported && !at_once)) return;
     job.arrival_reported = true;

@@ -10,7 +10,7 @@ namespace {
 
 struct Candidate {
     uint32_t host;
-    uint32_t slots;   ///< slots for this request
+    uint32_t slots;   ///< number of slots that the host has for this request
     uint32_t placed;  ///< number of processes on the host, those of this request included
     uint32_t given = 0;
 };
@@ -50,7 +50,7 @@ std::vector<uint32_t> in_blocks(std::vector<Candidate>& all, uint32_t count, Roo
             candidate.given += here;
         }
         if (out.size() == before) {
-            // All hosts are full: from now on each takes as many as it has slots, in every round.
+            // All hosts are full. In each further round, every host takes as many processes as it has slots.
             for (Candidate& candidate : all) candidate.given = candidate.placed = 0;
         }
     }

@@ -1,4 +1,4 @@
-// The root's state while it gathers the table of all ports of a job: the hosts that were asked, the hosts that want the table, and the
+// The root's state while it gathers the port table of a job: the hosts that were asked, the hosts that want the table, and the hosts'
 // answers.
 #pragma once
 

@@ -81,7 +81,7 @@ std::string apply_info(const std::string& key, const std::string& value, uint32_
     } else if (key == "soft" && !parse_soft(value, maxprocs, out.soft)) {
         return "the info value soft='" + value + "' is not a list of numbers or ranges a:b or a:b:c";
     }
-    return {};  // unknown keys are ignored, as MPI requires
+    return {};  // The key is not one of the above: MPI requires that unknown keys are ignored.
 }
 
 // Returns an error if a host is not this machine. A universe of one host has no tree, so no other host can be added.

@@ -1,4 +1,4 @@
-// The universe: the root's record of all hosts, placements and jobs. It makes the decisions; the host agents carry them out.
+// The universe: the root daemon's record of all hosts, placements and jobs. It makes the decisions; the host agents carry them out.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct UniverseHost {
     HostFacts facts;
     uint32_t placed = 0;     ///< number of processes of all jobs on the host now
     bool offered = true;     ///< true: the host is used for jobs that name no host
-    bool suspected = false;  ///< true: the host is up, but possibly lost; used only for jobs that name it
+    bool suspected = false;  ///< true: the host is up, but its connection may be lost; used only for jobs that name it
     std::string problem;     ///< reason for `failed` or `lost`
     uint32_t same_as =
         job::kNoHost;  ///< in state alias: index of the entry for the same machine. The alias's daemon only passes on messages

@@ -10,7 +10,7 @@ namespace starling::launch {
 
 using control::MessageKind;
 
-/// Time for which hosts with ranks that are late in MPI_Init delay the table of all ports for the others.
+/// Time for which the table of all ports waits for hosts whose ranks are late in MPI_Init.
 constexpr std::chrono::milliseconds kTableWait{300};
 
 /// A spawn in progress; with MPI's `soft` it may take several attempts.
@@ -23,7 +23,7 @@ struct Universe::Spawn {
 };
 
 void Universe::answer(uint32_t host, const HostOrder& asked, std::string bytes) {
-    HostOrder order = asked;  // copies job, rank, token and message
+    HostOrder order = asked;  // copies the fields job, rank, token and message of the request
     order.kind = OrderKind::answer;
     order.bytes = std::move(bytes);
     send_order(host, order);

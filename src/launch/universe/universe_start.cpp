@@ -114,7 +114,7 @@ void Universe::adopt(const launch::LocalJob& here, JobClient& patron) {
     job.description.command = header.command;
     job.spec.recovers = header.recovers != 0;
     job.tree_hosts = {kRootHost};
-    job.ranks_on = {0};  // no rank was placed by this universe
+    job.ranks_on = {0};  // this universe has placed no rank of the job
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
