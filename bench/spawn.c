@@ -1,6 +1,6 @@
 /* MPI_Comm_spawn by one or several parents, for several numbers of children: times of the call, until the first message of a child, and of
  * the disconnect, in the first parent. Also the time of each of many spawns of one child, with a disconnect after each (in-a-row) and with
- * all children staying (staying). These children sleep, so that they do not disturb. */
+ * all children staying (staying). Staying children sleep, so that they do not disturb. */
 #include <string.h>
 #include <unistd.h>
 

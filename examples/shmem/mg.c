@@ -86,9 +86,9 @@ static void exchange(struct level* l, double* field) {
     }
 }
 
-// Sends a correction to all PEs that have a block of the finer grid. A PE without a block of this grid receives the block below it (one
-// point), which then serves as its own. All PEs receive the points above. A PE that is inactive in a later dimension has no values to send
-// yet.
+// Sends a correction from this grid to all PEs that have a block of the finer grid. A PE without a block of this grid receives the adjacent
+// lower block (one point), which then serves as its own. All PEs also receive the adjacent upper points. A PE that is inactive in a later
+// dimension has no values to send yet.
 static void hand_up(struct level* l, const struct level* finer) {
     for (int d = 0; d < 3; d++) {
         const int left_out = here[d] % l->stride[d] != 0;

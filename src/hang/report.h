@@ -41,7 +41,7 @@ struct PendingOperation {
     bool of_collective = false, not_sent = false;
     bool from_anyone = false, any_tag = false;
     int rank = 0, tag = 0;
-    ProcessName peer;  ///< the process that sends or receives the other end of the message; not set if from_anyone
+    ProcessName peer;  ///< the process that sends or receives the message; not set if from_anyone
     uint64_t bytes = 0, moved = 0, context = 0;
 };
 

@@ -22,7 +22,7 @@ struct PendingCollective : collective::CollectiveRequest {
     const Op* op = nullptr;
     std::vector<const Datatype*> block_types[2];
     std::vector<std::unique_ptr<int64_t[]>> arrays;  ///< copies of counts and displacements
-    SubstituteBuffer loan{};                         ///< replacement for the program's buffer; unused if `release` is null
+    SubstituteBuffer loan{};                         ///< replacement for the program's buffer; none if `release` is null
 
     ~PendingCollective() {
         if (loan.release) loan.release(loan.state);

@@ -177,7 +177,7 @@ void notify_tools(ToolEvent event, std::initializer_list<uint64_t> elements) {
                      [&](const EventRegistration* r) { return &r->row == &instance.row; });
         for (EventRegistration* registration : told) ++registration->running;
     }
-    // Callbacks run without the tool interface's mutex, because they may call its functions.
+    // Callbacks run without the library's lock and the tool interface's mutex, because they may call functions of both.
     for (EventRegistration* registration : told) {
         call(instance, *registration);
         bool over = false;
