@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(calls, 3);
     OK(MPI_Comm_free(&comm));
 
-    // User-defined classes, codes and strings.
+    // Tests user-defined error classes, codes and strings.
     int* last_used;
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last_used, &flag));
     CHECK(flag && *last_used >= MPI_ERR_LASTCODE);

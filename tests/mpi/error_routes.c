@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
     OK(MPI_Comm_set_errhandler(comm, handler));
 
-    // MPI_COMM_SELF's handler was not set: MPI_COMM_WORLD's is used, for programs from before MPI 4.
+    // If no handler was set on MPI_COMM_SELF, MPI_COMM_WORLD's is used, for programs written before MPI 4.
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
     HEARD_ON(MPI_COMM_WORLD, MPI_Comm_size(MPI_COMM_NULL, &value));
     HEARD_ON(MPI_COMM_WORLD, MPI_Type_size(MPI_DATATYPE_NULL, &value));

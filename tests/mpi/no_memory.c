@@ -29,7 +29,7 @@ static void meet_without_memory(int rank, int size) { (void)rank, (void)size; } 
 static volatile int refused;  // countdown to the allocation that fails; 0: none
 extern void* __libc_malloc(size_t);
 
-/// Replaces the allocator for the library too.
+/// Replaces malloc in the program and in the library; the allocation at which the countdown ends fails.
 void* malloc(size_t bytes) {
     if (refused == 0 || --refused > 0) return __libc_malloc(bytes);
     errno = ENOMEM;

@@ -34,7 +34,7 @@ static int is_refused(int kind, int error) {
     return 1;
 }
 
-// These replace libc's functions, also for the library.
+// The following functions replace libc's in the program and in the library.
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
     if (is_refused(kMmap, ENOMEM)) return MAP_FAILED;
     return (void*)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
         CHECK(requests[i] == MPI_REQUEST_NULL);
     }
 
-    // A message shorter than the persistent receive; then a receive that is freed while active.
+    // Receives a message shorter than the persistent receive's buffer, then frees an active receive.
     int value[4] = {0}, mine = rank;
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     MPI_Request receive, send;

@@ -252,7 +252,7 @@ void in_any_order(MPI_Comm comm, uint64_t seed) {
         }
         OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
     }
-    // All operations by MPI_Startall.
+    // Starts all operations by MPI_Startall.
     std::vector<MPI_Request> handles;
     for (auto& operation : all) operation->fill(), handles.push_back(operation->request);
     OK(MPI_Startall((int)handles.size(), handles.data()));
@@ -303,7 +303,7 @@ void in_place() {
     OK(MPI_Request_free(&request));
 }
 
-/// More operations than the shared memory has lanes.
+/// Starts more operations than the shared memory has lanes (slots for non-blocking operations).
 void very_many() {
     constexpr int kMany = 60;
     std::vector<MPI_Request> all(kMany);

@@ -162,7 +162,7 @@ static void test_all_pvars(void) {
         EXPECT_INT(MPI_T_pvar_write(session, handle, value), readonly ? MPI_T_ERR_PVAR_NO_WRITE : MPI_SUCCESS);
         EXPECT_INT(MPI_T_pvar_readreset(session, handle, value), atomic ? MPI_SUCCESS : MPI_T_ERR_PVAR_NO_ATOMIC);
         EXPECT_INT(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, value), MPI_T_ERR_INVALID_HANDLE);
-        if (i % 2) OK(MPI_T_pvar_handle_free(session, &handle));  // the session frees the others
+        if (i % 2) OK(MPI_T_pvar_handle_free(session, &handle));  // freeing the session frees the other handles
     }
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));

@@ -29,7 +29,7 @@ static void edges_of_others(int rank, int size) {
     for (int i = 0; i < in; i++) in_sum -= in_weights[i];
     for (int i = 0; i < out; i++) out_sum -= out_weights[i];
     CHECK(in_sum == 0 && out_sum == 0);
-    /* Both ends number the edges between the same two processes alike. */
+    /* Both processes must number the edges between them in the same order. */
     MPI_Neighbor_alltoall(out_weights, 1, MPI_INT, got, 1, MPI_INT, graph);
     for (int i = 0; i < in; i++) CHECK(got[i] == in_weights[i]);
     free(from), free(in_weights), free(got), free(to), free(out_weights);

@@ -13,7 +13,7 @@ enum { kMostRanks = 16, kBulk = 1 << 13 };
 struct Counters {
     long under_lock, under_lock_of[kMostRanks];  ///< changed by get and put under an exclusive lock
     long atomic, atomic_of[kMostRanks];          ///< changed by accumulates under any lock
-    long bulk[kMostRanks][kBulk / kMostRanks];   ///< written by long puts, at a place per rank
+    long bulk[kMostRanks][kBulk / kMostRanks];   ///< written by long puts, a separate part per rank
 };
 
 static int rank, size, doomed;

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    // At the same address in both ranks, like static data in programs without address randomization.
+    // The memory is at the same address in both ranks, like static data in programs without address randomization.
     long* memory = mmap((void*)0x200000000000, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     memory[1] = 4711;
     OK(MPI_Win_create(memory, kBytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 1) raise(SIGKILL);
-    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks) usleep(1000);  // until the launcher has reaped the rank
+    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks)
+        usleep(1000);  // waits until the launcher has reaped the rank
     const pid_t child = child_with(pid, memory + 1);
     CHECK(child == pid, "no process got the process id %d", pid);
     value = 666;

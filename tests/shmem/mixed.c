@@ -22,11 +22,11 @@ static void test_both(void) {
     EXPECT_INT(got, (me + n - 1) % n * 10);
     MPI_Request request;
     MPI_Iallreduce(&value, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
-    shmem_barrier_all();  // the barrier progresses the allreduce too
+    shmem_barrier_all();  // the barrier must make progress on the allreduce too
     EXPECT_INT(*word, (me + n - 1) % n * 10);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EXPECT_INT(sum, 10 * n * (n - 1) / 2);
-    // A wait in MPI progresses the other PEs' OpenSHMEM operations, and vice versa.
+    // A wait in MPI must make progress on the other PEs' OpenSHMEM operations, and vice versa.
     if (n == 1) return;
     if (me == 0) {
         shmem_long_wait_until(&word[1], SHMEM_CMP_EQ, 77);

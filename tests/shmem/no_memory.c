@@ -9,7 +9,7 @@ static volatile int refused;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // left out: a sanitizer's allocator cannot be replaced
 extern void* __libc_malloc(size_t);
 
-/// Replaces the allocator for the library too.
+/// Replaces malloc in the program and in the library.
 void* malloc(size_t bytes) {
     if (!refused) return __libc_malloc(bytes);
     errno = ENOMEM;

@@ -68,7 +68,7 @@ static void carry_out(const struct Operation* o, long* source) {
     switch (o->kind) {
         case 0:
             shmem_long_put(there, source, o->count, to);
-            memset(source, 0x55, o->count * sizeof *source);  // the source may be reused
+            memset(source, 0x55, o->count * sizeof *source);  // after the call the source may be reused
             break;
         case 1:
             shmem_putmem_nbi(there, source, o->count * sizeof *source, to);

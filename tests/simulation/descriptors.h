@@ -94,7 +94,7 @@ struct Address {
     bool operator==(const Address&) const = default;
 };
 
-/// Returns all bytes of the parts.
+/// Returns the bytes of all parts, joined.
 std::string gather(const iovec* parts, size_t count);
 /// Copies bytes into the parts, as many as fit.
 size_t scatter(std::string_view bytes, const iovec* parts, size_t count);

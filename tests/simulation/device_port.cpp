@@ -182,7 +182,7 @@ verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* 
     return after(status);
 }
 
-// Functions of queues and memory.
+// Functions for queues and memory.
 
 verbs::Queue* SimulatedPort::make_queue(void* user) {
     if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device makes no queue"), nullptr;

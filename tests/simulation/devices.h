@@ -19,9 +19,9 @@ namespace starling::simulation {
 struct DeviceWeather {
     std::vector<bool> fitted;  ///< whether a device is there, by host and rail; empty: no devices at all
     uint32_t mtu = 4096, frame = 4096;
-    uint32_t receives = 256;  ///< receive buffers of a port
-    uint32_t sends = 64;      ///< datagrams in transmission at a time
-    uint32_t places = 64;     ///< work requests of a connection's queue
+    uint32_t receives = 256;  ///< number of receive buffers of a port
+    uint32_t sends = 64;      ///< largest number of datagrams in transmission at a time
+    uint32_t places = 64;     ///< largest number of work requests in a connection's queue
     uint32_t inline_bytes = 192;
     double breaks = 0;    ///< chance that a connection's queue breaks, at each work request and again at its acknowledgement
     double refuses = 0;   ///< chance that a request for a queue or registration fails

@@ -118,8 +118,7 @@ void apply(World& world, Daemons& daemons, Devices& devices, const Script& scrip
     }
 }
 
-/// Loads the cipher library before the world exists: all ranks share it, and the random numbers of its start are real ones. It stays
-/// loaded.
+/// Loads the cipher library before the world exists: all ranks share it, and its start draws real random numbers. It stays loaded.
 void load_cipher() {
     std::unique_ptr<network::Cipher> none;
     if (network::Cipher::load(none) == 0) return;

@@ -99,7 +99,7 @@ struct UdpSocket final : Descriptor {
     /// Binds the socket; port 0 selects a free port.
     void bind(const Address& to);
     uint32_t events() const override { return (queue.empty() ? 0u : EPOLLIN) | EPOLLOUT; }
-    /// Returns 0 or errno. `rail`: network()->rails() if unspecified.
+    /// Sends a datagram; returns 0 or errno. network()->rails() as `rail` selects no rail.
     int send(const Address& target, uint32_t rail, uint32_t source, std::string_view bytes);
 };
 

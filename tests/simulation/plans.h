@@ -20,7 +20,7 @@ class Plans {
     /// Returns the text of STARLING_PLAN_COLLECTIVES: algorithms for some calls on communicators of up to `ranks`, whether or not the
     /// algorithms support them.
     std::string collectives(uint32_t ranks) const;
-    /// Returns the phase that `rank` begins before this step; empty: none. Mostly equal for all ranks.
+    /// Returns the phase that `rank` begins before this step; empty: none. Mostly the same on all ranks.
     std::string mark(uint32_t step, uint32_t rank) const;
     /// Returns the daemon's answer to a rank.
     std::string reply(uint32_t rank, uint32_t ranks) const;

@@ -35,7 +35,7 @@ std::vector<int> Player::meet(const Step& step, int word) {
     return words;
 }
 
-/// Aborts the rank, as a program does that cannot continue.
+/// Kills this rank, like a program that aborts because it cannot continue.
 void Player::die() {
     daemons()->kill(process_);
     world()->stay();

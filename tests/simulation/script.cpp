@@ -350,7 +350,7 @@ void Script::write_message(Random& random, Step step) {
         step.tag = next_tag_;
         next_tag_ += 2;
     }
-    // A rank communicates with itself only by operations that do not wait for their other half.
+    // A rank communicates with itself only by non-blocking operations: others would wait for their other half.
     if (step.from == step.to) {
         step.waits = false;
         if (step.kind == Kind::cancel_send || step.kind == Kind::cancel_receive) return;

@@ -342,7 +342,7 @@ SIMULATED int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, tim
     return after(got > 0 ? got : failed(EAGAIN));
 }
 
-// Waiting for several descriptors.
+// Functions that wait for several descriptors.
 
 SIMULATED int epoll_create1(int flags) noexcept {
     Process* const me = caller();

@@ -160,8 +160,8 @@ SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
-        // The error "a member failed" names no cause: with an eager limit of a few bytes there is no error marker, which would name it
-        // (message/error_marker.h).
+        // Whether OpenSHMEM's message gives a death as the reason. "a member failed" is accepted too: with an eager limit of a few bytes
+        // there is no error marker, which would name the cause (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
                                says(" ended before ") || says(" ended while ") || says(" could not create its part ") ||
                                says(" a member failed");
@@ -193,7 +193,7 @@ SIMULATED int open(const char* path, int flags, ...) {
     const mode_t mode = (flags & O_CREAT) ? va_arg(list, mode_t) : 0;
     va_end(list);
     if (caller()) {
-        // The world excludes the real machine's load and its kernel's data about processes.
+        // Hides the real machine's load and its kernel's data about processes from the library.
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
         if (is_about_devices(path)) return open_device_file(path);

@@ -191,7 +191,7 @@ void World::stay() {
 
 void World::make_runnable(Process& process) {
     process.state = Process::State::runnable;
-    // A process that falls asleep and is woken within one turn is still in the list.
+    // A process that falls asleep and is woken within one turn is still in the list of runnable processes.
     if (std::find(runnable_.begin(), runnable_.end(), &process) == runnable_.end()) runnable_.push_back(&process);
     happened();
 }

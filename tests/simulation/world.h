@@ -28,13 +28,13 @@ struct Process {
     uint64_t sleep = 0;            ///< number of the current sleep, by which an alarm recognizes the sleep it was set for
     bool woken = false;            ///< whether a process, not the clock, has woken this process
     bool rung = false;             ///< whether a process has rung this process during its sleep
-    uint64_t lapsed = 0;           ///< turn after the last sleep if that took over 99 ms without a ring; otherwise 0
+    uint64_t lapsed = 0;           ///< number of the turn after a sleep of over 99 ms without a ring; otherwise 0
     std::string doing;             ///< current operation, for reports of a hang
     std::string said;              ///< OpenSHMEM's last error message after a death
     bool gone() const { return state == State::over || state == State::dead; }
 };
 
-/// One simulation. A process has at most one at a time: world().
+/// One simulation. A real process runs at most one at a time: world().
 class World {
   public:
     explicit World(uint64_t seed);
@@ -114,7 +114,7 @@ class World {
     Process* current_ = nullptr;
     uint64_t looks_ = 0;
     uint64_t patience_;  ///< average number of calls before another process gets a turn
-    /// A process that polls the clock again and again while nothing happens is waiting: after this number of polls they take twice as long.
+    /// number of polls without other events after which a poll takes twice as much time: a process that only polls the clock is waiting
     uint64_t looks_per_doubling_;
     uint64_t hash_ = 0xcbf29ce484222325ull, switches_ = 0;
 };

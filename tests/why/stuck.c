@@ -126,7 +126,7 @@ static void absent_sender(void) {
 
 static void absent_barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
-// The other ranks do not need rank 1, and wait for each other longer than the reporting delay.
+// Rank 1 is missing, but ranks 0 and 2 do not need it; rank 0 waits for rank 2 longer than the reporting delay.
 static void absent_stranger(void) {
     if (rank == 0) receive(2, 7, MPI_COMM_WORLD);
     poll(NULL, 0, 2500);

@@ -113,14 +113,14 @@ def show_fortran(tree, work):
     out = tree.run("mpifort", f"-fc={bad}", "-o", "p", "p.f", cwd=work, **cache)
     expect("can't read module mpi_f08" in out and "no such thing" in out, out)
     tree.run("mpiexec", "-n", "2", str(work / "p"))
-    # Array sections are passed by descriptor if the compiler's descriptors are known, otherwise by reference.
+    # mpi_f08 must pass array sections by descriptor if the compiler's descriptors are known, otherwise by reference.
     (work / "s.f90").write_text("use mpi_f08\ncall MPI_Init()\nprint *, MPI_SUBARRAYS_SUPPORTED, MPI_ASYNC_PROTECTS_NONBLOCKING\n"
                                 "call MPI_Finalize()\nend\n")
     strange = compiler("strange", '*descriptors.f90*) exit 1 ;;')
     for chosen, told in (("gfortran", "T T"), (strange, "F F")):
         expect(not tree.run("mpifort", f"-fc={chosen}", "-o", "s", "s.f90", cwd=work, **cache), f"{chosen} printed something")
         expect(tree.run("mpiexec", "-n", "1", str(work / "s")).split() == told.split(), chosen)
-    # Arguments are checked: valid calls compile, and invalid ones produce no file.
+    # Modules must check arguments: valid calls compile, and invalid ones produce no file.
     for call, right in (("MPI_Comm_rank(MPI_COMM_WORLD, n)", True), ("MPI_Comm_rank(MPI_COMM_WORLD, 5)", False),
                         ("MPI_Comm_size(0, n)", False), ("MPI_Barrier(MPI_INTEGER)", False), ("MPI_Send([1], 1)", False)):
         (work / "call.f90").write_text(f"use mpi_f08\ncall {call}\nend\n")
@@ -141,7 +141,7 @@ def show_fortran(tree, work):
     (work / "user.f90").write_text("use own\ninteger e\ncall MPI_Init(e)\nend\n")
     tree.run("mpifort", "-c", "own.f90", cwd=work, **cache)
     tree.run("mpifort", "-c", "-fdefault-integer-8", "user.f90", fails=True, cwd=work, **cache)
-    # Buffers of several types, as mpif.h allows.
+    # mpif.h must allow buffers of several types in one program.
     (work / "mixed.f90").write_text("include 'mpif.h'\ninteger i, e\nreal x\ncall MPI_Bcast(i, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, e)\n"
                                     "call MPI_Bcast(x, 1, MPI_REAL, 0, MPI_COMM_WORLD, e)\nend\n")
     tree.run("mpifort", "-c", "mixed.f90", cwd=work, **cache)
@@ -229,7 +229,7 @@ def install(tree, work):
     expect("soname: [libmpi_abi.so.1]" in soname and "stdc++" not in soname, soname)
     for path in (p for p in moved.rglob("*") if p.is_file()):
         text = path.read_bytes()
-        # Debug information may name the sources: debuggers find them there.
+        # Only ELF files may name the build tree: debuggers find the sources there by the debug information.
         expect(text.startswith(b"\x7fELF") or str(tree.root).encode() not in text, f"{path} names the build tree")
     show(installed, work)
     compile_programs(installed, work)

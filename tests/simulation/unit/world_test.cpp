@@ -42,7 +42,7 @@ TEST(World, ASleepThatARingEndedIsNotReported) {
     EXPECT_FALSE(slept.held_against_it);
 }
 
-// The sleeper and the ringing process may continue at the same instant, in random order. A ring before the sleeper's turn counts.
+// The sleeper and the process that rings it may continue at the same instant, in random order. A ring before the sleeper's turn must count.
 TEST(World, ARingBetweenTheEndOfASleepAndItsTurnCounts) {
     int first = 0, second = 0;
     for (uint64_t seed = 1; seed <= 64; ++seed) {
