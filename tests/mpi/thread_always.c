@@ -1,5 +1,5 @@
-// Tests the functions that MPI 5.0 section 11.4.1 requires at all times, called by several threads: before MPI_Init, at any thread level, and
-// after MPI_Finalize.
+// Tests the functions that MPI 5.0 section 11.4.1 requires at all times, called by several threads: before MPI_Init, at any thread
+// level, and after MPI_Finalize.
 #include <pthread.h>
 
 #include "check.h"

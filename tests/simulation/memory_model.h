@@ -1,6 +1,6 @@
 // One-sided accesses of ranks between two synchronizations, and a plain model of every rank's memory after them. All ranks draw the same
-// accesses. The standards allow them to be concurrent: at each target every origin has a separate area, and shared words are changed only
-// by updates of one kind or under a lock.
+// accesses. The standards allow them to be concurrent: every origin has a separate area at each target. Shared words are changed only by
+// updates of one kind or under a lock.
 #pragma once
 
 #include <map>

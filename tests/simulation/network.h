@@ -79,7 +79,7 @@ Network* network();
 
 struct Datagram {
     Address from;
-    uint32_t to;  ///< address, network byte order
+    uint32_t to;  ///< receiver's IPv4 address, network byte order
     uint32_t rail;
     std::string bytes;
 };

@@ -22,7 +22,7 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
         std::string bytes;  ///< bytes that were sent and are unread
         uint64_t sent = 0, arrived = 0, read = 0;
         uint64_t last = 0;      ///< arrival time of the last bytes sent
-        uint64_t acked_at = 0;  ///< time of the last arrival, until which bytes are acknowledged
+        uint64_t acked_at = 0;  ///< time of the last arrival, which is when the receiver last acknowledged bytes
         uint32_t repeats = 0, all_repeats = 0;
         bool ends = false, ended = false;  ///< whether the end of the stream was sent; whether it has arrived
     };
