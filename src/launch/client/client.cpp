@@ -223,7 +223,7 @@ class DaemonClient {
 
     bool on_frame(const control::ControlFrame& frame) {
         ClientNotice notice;
-        if (frame.kind == control::MessageKind::reply) return true;  // reply to the status request
+        if (frame.kind == control::MessageKind::reply) return true;  // reply to our status request
         switch (static_cast<ClientMessage>(frame.kind)) {
             case ClientMessage::started:
                 return on_started(frame.payload);

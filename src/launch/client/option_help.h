@@ -9,7 +9,7 @@ namespace starling::launch {
 
 enum class OptionGroup { Processes, Hosts, Environment, Output, NotNeeded };
 
-/// A row of options.def.
+/// One option of mpiexec: a row of options.def.
 struct OptionHelp {
     OptionGroup group;
     std::string_view names, values, doc;

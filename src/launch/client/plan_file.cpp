@@ -39,7 +39,7 @@ uint64_t number(const Json& value, const std::string& where, uint64_t least, uin
     return value.get<uint64_t>();
 }
 
-/// Returns a required member.
+/// Returns the object's member `name`; throws if it is missing.
 const Json& member(const Json& of, const char* name, const std::string& where) {
     const auto found = of.find(name);
     if (found == of.end()) refuse(where, std::string("has no \"") + name + "\"");

@@ -14,7 +14,7 @@ namespace starling::launch {
 /// Kinds of frames. A standing daemon also accepts `stop` and `status` of control::MessageKind.
 enum class ClientMessage : uint32_t {
     submit = 20,    ///< client → daemon: a job to start
-    started = 21,   ///< daemon → client: SubmissionReply
+    started = 21,   ///< daemon → client: whether the job was started (SubmissionReply)
     output = 22,    ///< daemon → client: output of the ranks, as ClientNotice
     written = 23,   ///< client → daemon: number of bytes of one output frame that the client has written
     input = 24,     ///< client → daemon: standard input, empty at its end
@@ -50,7 +50,7 @@ struct SubmissionReply {
     bool unknown_host =
         false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may start the job by other means
     std::string text;
-    uint32_t hosts = 0;  ///< number of hosts of the universe
+    uint32_t hosts = 0;  ///< number of hosts of the universe in which the job was started
 };
 
 /// Payload of output, written, signal and finished: a number, and bytes for output.

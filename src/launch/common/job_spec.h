@@ -24,7 +24,7 @@ enum class Mapping : uint32_t {
 /// The variables of mpiexec's environment that reach processes on other hosts. Processes on mpiexec's own host inherit all of them.
 enum class Forward : uint32_t {
     usual,  ///< STARLING_..., PATH and LD_LIBRARY_PATH, in addition to the environment of the daemon there
-    all,    ///< all variables
+    all,    ///< all variables of mpiexec's environment
     none,   ///< none, not even on mpiexec's host: only variables that are set explicitly
 };
 

@@ -124,7 +124,7 @@ void write(Writer& writer, const JobSpec& spec) {
 }
 
 bool read(Reader& reader, JobSpec& out) {
-    constexpr size_t kLeast = 40;  // minimum bytes of an encoded program
+    constexpr size_t kLeast = 40;  // minimum bytes of an encoded program, which limit the number of programs in a message
     out.programs.resize(reader.count(kLeast));
     for (Program& program : out.programs) {
         if (!read(reader, program)) return false;

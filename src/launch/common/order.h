@@ -13,11 +13,11 @@
 namespace starling::launch {
 
 enum class OrderKind : uint32_t {
-    // root → host agent
+    // Orders from the root to a host agent.
     start = 1,           ///< start the job here; bytes: StartOrder
     stub = 2,            ///< create a stub of the job; bytes: StubOrder
     undo_start = 3,      ///< undo the start of the job
-    fail = 4,            ///< end the job because of failed_rank
+    fail = 4,            ///< end the job because rank `failed_rank` failed
     over = 5,            ///< the job has ended on all hosts, with `state`
     kill = 6,            ///< send SIGKILL to the job at once
     signal = 7,          ///< forward `signal` to the job's ranks. If the job is 0: the root itself is suspended or continued
@@ -50,7 +50,7 @@ enum class OrderKind : uint32_t {
     host_ports = 44,     ///< gathered: ports of this host's ranks for gather_ports; round; piece: HostPorts
     absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
-    // host agent → host agent
+    // Orders from one host agent to another.
     want_ports = 64,  ///< request for the port of `rank`, answered when the port is known
     ports = 65,       ///< reply to want_ports; host; bytes: port word per rank of that host; polls: RankCell::polls of `rank`
     abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for `rank` of `job`, which must stop waiting as well
@@ -65,14 +65,14 @@ struct HostOrder {
     uint64_t failed_rank = 0;  ///< first rank that failed, a uint32_t; ~0u: none
     uint64_t state = 0;        ///< job::JobState
     uint64_t signal = 0;
-    uint64_t descriptor = 0;  ///< standard output (1) or error (2)
-    uint64_t count = 0;       ///< number of bytes of output
+    uint64_t descriptor = 0;  ///< stream of the output: standard output (1) or error (2)
+    uint64_t count = 0;       ///< number of bytes of output that `written` acknowledges
     uint64_t token = 0;       ///< number that the host agent gave to its request
     uint64_t connection = 0;  ///< number of a client's connection at its host's relay
     uint64_t message = 0;     ///< control::MessageKind
     uint64_t round = 0;       ///< number of the round in which ports are gathered
     uint64_t host = 0;        ///< index of the host in the job's host table
-    uint64_t polls = 0;       ///< RankCell::polls of the rank in question
+    uint64_t polls = 0;       ///< number of polls that the asked rank has made (RankCell::polls)
     uint64_t by_job = 0, by_rank = 0;
 
     std::string text{};
@@ -111,7 +111,7 @@ struct GoneReport {
 struct HostPorts {
     uint32_t host = 0;            ///< index of the host in the job's host table
     bool complete = false;        ///< false: some ranks of the host had no port yet
-    std::vector<uint32_t> words;  ///< job::PortWord by rank within that host
+    std::vector<uint32_t> words;  ///< ports (job::PortWord), by rank within that host
 };
 using PortTable = std::vector<HostPorts>;
 

@@ -50,7 +50,7 @@ void begin_on_free_core(const ProcessStart& start) {
     if (start.guard_slot) *start.guard_slot = getpid();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher) _exit(127);  // the launcher died before prctl()
+    if (getppid() != launcher) _exit(127);  // The launcher died before prctl() could arrange this process's death.
     if (start.directory && chdir(start.directory) != 0) fail_step(outcome, "chdir");
     const int input = start.input >= 0 ? start.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
     place(input, 0);

@@ -19,7 +19,7 @@ struct ProcessStart {
     const char* path = nullptr;  ///< path for execve; a relative one is looked up after the change to `directory`
     char* const* argv = nullptr;
     char* const* envp = nullptr;
-    const char* directory = nullptr;  ///< working directory; null: the launcher's
+    const char* directory = nullptr;  ///< working directory of the process; null: the launcher's
     int input = -1;                   ///< descriptor for standard input; -1: /dev/null
     int output = -1, error = -1;      ///< descriptors for standard output and error; -1: the launcher's own
     bool keeps_writing = false;       ///< true: may write to a terminal as a background process, even under `stty tostop`
@@ -30,8 +30,8 @@ struct ProcessStart {
     const cpu_set_t* usable = nullptr;
     std::atomic<uint32_t>* place = nullptr;
     volatile pid_t* guard_slot = nullptr;
-    const sigset_t* signals = nullptr;    ///< signal mask to start with
-    const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE to start with; null: unchanged
+    const sigset_t* signals = nullptr;    ///< signal mask with which the process starts
+    const rlimit* descriptors = nullptr;  ///< RLIMIT_NOFILE of the process; null: the launcher's
 };
 
 struct StartedProcess {

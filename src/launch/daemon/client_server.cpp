@@ -9,7 +9,7 @@ namespace starling::launch {
 
 using control::MessageKind;
 
-/// An mpiexec that is connected.
+/// An mpiexec that is connected to this server.
 class ClientServer::Client : public JobClient {
   public:
     Client(ClientServer& server, ClientKey key) : server_(server), key_(key) {}

@@ -10,10 +10,10 @@
 
 namespace starling::launch {
 
-/// How a rank failed.
+/// The rank that failed, and the way in which it failed.
 struct RankFailure {
     uint32_t rank = 0;
-    int status = 0;        ///< status from waitpid
+    int status = 0;        ///< status that waitpid returned for the process
     int exit_code = 1;     ///< exit code that mpiexec returns for this failure
     bool aborted = false;  ///< true: the rank called MPI_Abort
     std::string sentence;  ///< sentence that names the rank, process and host, and the cause

@@ -44,7 +44,7 @@ class DescriptorBroker {
     Launcher& launcher_;
     int socket_ = -1;
     std::unordered_set<int> askers_;
-    std::unordered_map<uint64_t, StoredDescriptor> stored_;  ///< stored descriptors by inode
+    std::unordered_map<uint64_t, StoredDescriptor> stored_;  ///< descriptors that processes have passed to the broker, by inode
 };
 
 }  // namespace starling::launch

@@ -33,7 +33,7 @@ struct LocalJob {
     bool external = false;  ///< true: not started by this launcher, but a singleton or started by another manager
     bool failing = false;
     bool absent_noted = false;        ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
-    EventLoop::TimerId deadline = 0;  ///< timer for SIGKILL while `failing`
+    EventLoop::TimerId deadline = 0;  ///< timer that sends SIGKILL, while `failing`
     JobStyle style;
 
     bool arrival_reported = false;  ///< true: the root knows that all ranks of this host have reached the end of MPI_Init

@@ -191,7 +191,7 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
         // for the dead one.
         if (header.hosts > 1) ring_ranks(job);
     }
-    if (output_) output_->read_now();  // print the rank's last output first
+    if (output_) output_->read_now();  // pass on the rank's last output before the message about its failure
     RankFailure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
                         what_happened(job, rank, status)};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
@@ -203,7 +203,7 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
             (goes_on ? "; the other " : "; ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
     if (well) failure.sentence.clear();
     if (goes_on) {
-        kill(-job.at(rank).pid, SIGKILL);  // kill the processes that it started
+        kill(-job.at(rank).pid, SIGKILL);  // also kill the processes that the rank has started
     } else {
         end_ranks(job, static_cast<int>(rank));
     }

@@ -1,4 +1,4 @@
-// The start of jobs.
+// The functions of Launcher that start jobs.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -63,7 +63,7 @@ class Launcher {
     void set_superior(Controller* superior) { superior_ = superior; }
     Controller* superior() const { return superior_; }
 
-    // --- orders of the Controller ---
+    // --- functions that carry out orders of the Controller ---
 
     /// Creates this host's segment of the job and starts the job's ranks of this host, if any. If one fails to start, ends the others and
     /// removes the segment.
@@ -147,7 +147,7 @@ class Launcher {
 
     void describe(LocalJob& job, const JobSpec& spec) const;
     bool launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
-    /// The cores of one process.
+    /// The cores on which one process may run.
     struct Cores {
         cpu_set_t cpus;
         cpu_set_t usable;

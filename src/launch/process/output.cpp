@@ -22,7 +22,7 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kBuffer = 64 * 1024;          // capacity of a pipe
-constexpr size_t kLongestLine = 64 * 1024;     // longer lines are split
+constexpr size_t kLongestLine = 64 * 1024;     // limit of a line; longer lines are split
 constexpr size_t kEnoughPending = 256 * 1024;  // unwritten bytes beyond which the ranks' pipes are not read
 constexpr size_t kMostRest = 1024 * 1024;      // limit for the rest of a pipe (its capacity): some processes write without end
 constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};

@@ -19,7 +19,7 @@ namespace starling::launch {
 /// The destination of a rank's output.
 struct OutputRoute {
     int target = 1;         ///< descriptor of the launcher, 1 or 2
-    std::string prefix;     ///< text in front of each line
+    std::string prefix;     ///< text that is put in front of each line
     job::JobId job = 0;     ///< not 0: forward the lines as output of this job, instead of writing to `target`
     bool alone = false;     ///< true: no other rank writes here, so an unfinished line is passed on earlier
     bool terminal = false;  ///< true: the rank gets a pseudo-terminal, if available, so that it writes line by line
@@ -76,7 +76,7 @@ class OutputTagger {
         bool never_blocks = false;  ///< true: a file or /dev/null, where other writers' lines cannot split one write
         size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
         std::string pending;
-        size_t written = 0;          ///< bytes of `pending` that are written
+        size_t written = 0;          ///< number of bytes of `pending` that are written
         size_t in_flight = 0;        ///< bytes passed to `forward` and not acknowledged
         bool waiting = false;        ///< true: waits until the reader takes data
         bool paused = false;         ///< true: the pipes of the ranks are not read
@@ -89,10 +89,10 @@ class OutputTagger {
         int fd;  ///< descriptor of the pipe's read end; -1: closed
         OutputSink* sink;
         OutputRoute route;
-        std::string line;                 ///< an unfinished line
+        std::string line;                 ///< text of the line that is not finished yet
         EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
         EventLoop::Clock::time_point last_text{};
-        uint64_t bytes = 0;  ///< total number of bytes received
+        uint64_t bytes = 0;  ///< total number of bytes read from the pipe
     };
 
     void on_readable(OutputSource& source);

@@ -1,4 +1,4 @@
-// Prints where processes hang, for --timeout.
+// Prints the stacks of hanging processes, for --timeout.
 #pragma once
 
 #include <sys/types.h>

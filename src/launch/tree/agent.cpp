@@ -122,9 +122,9 @@ class AgentStart : public NodeStart {
     EventLoop& loop_;
     Orders orders_;
     std::function<void(const std::string&)> on_failed_;
-    std::string input_;  ///< bytes that are not written yet
+    std::string input_;  ///< bytes that are not written yet to the agent's standard input
     std::string output_, complaints_;
-    std::string program_;  ///< the command that was run
+    std::string program_;  ///< name of the launch agent's program, for messages
     pid_t pid_ = -1;
     int status_ = 0;
     int in_ = -1, out_ = -1, err_ = -1, pid_fd_ = -1;

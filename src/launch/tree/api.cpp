@@ -1,4 +1,4 @@
-// The public functions of Tree.
+// Implements the public functions of Tree.
 #include <algorithm>
 
 #include "launch/tree/addresses.h"

@@ -50,7 +50,7 @@ class TreeConnection {
     void pump();
     /// Writes as much as the kernel accepts and closes the connection, without calling on_close.
     void close();
-    /// Closes the connection and calls on_close.
+    /// Closes the connection after an error, and calls on_close with its reason.
     void lose(const std::string& why);
 
     bool is_open() const { return fd_ >= 0 && sealer_.has_value(); }
@@ -82,10 +82,10 @@ class TreeConnection {
     int fd_;
     Handlers handlers_;
     Handshake handshake_;
-    std::optional<FrameSealer> sealer_;  ///< set after the handshake
+    std::optional<FrameSealer> sealer_;  ///< seals outgoing frames; set after the handshake
     std::optional<FrameOpener> opener_;
     std::deque<SendPart> parts_;
-    size_t queued_ = 0;   ///< total bytes in parts_
+    size_t queued_ = 0;   ///< number of bytes in parts_ that are not written yet
     size_t written_ = 0;  ///< bytes of the first of parts_ that are written
     bool wants_room_ = false;
     EventLoop::TimerId flush_timer_ = 0;

@@ -19,7 +19,7 @@ enum class TreeFrameKind : uint8_t {
     refuse,    ///< parent → child, rejects an attach: a sentence
     message,   ///< between any two hosts: MessageHead, payload, parts
     done,      ///< DoneRanges: messages from the peer that have arrived at all their receivers
-    grow,      ///< parent → child: Grow
+    grow,      ///< parent → child: hosts that the child must start (Grow)
     moved,     ///< parent → child: hosts that now have another parent
     ancestry,  ///< parent → child: the new list of the child's ancestors
     end,       ///< parent → child: the root has ended or cannot be reached; a sentence

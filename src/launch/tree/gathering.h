@@ -13,7 +13,7 @@ namespace starling::launch {
 /// The payload of a gathered message: pieces of some of the hosts that contribute to its topic. Views point into the decoded bytes.
 struct GatheredPayload {
     std::string_view topic;
-    HostSet contributors;  ///< all hosts that will contribute
+    HostSet contributors;  ///< all hosts that will contribute a piece to the topic
     bool eager = false;
     std::vector<GatheredPiece> parts;  ///< the pieces, at least one
 };

@@ -30,7 +30,7 @@ class Handshake {
     /// Returns the first bytes that a child sends; empty for a parent.
     std::string opening();
 
-    /// Returns the reason for `refused`.
+    /// Returns the reason why the handshake was refused.
     const std::string& why() const { return why_; }
 
     /// Return the frame keys; valid in state `proved`.

@@ -10,13 +10,13 @@ namespace starling::launch {
 
 /// Number of a host in its tree. The root is 0; Tree::grow() assigns numbers in order and never reuses them.
 using TreeHostId = uint32_t;
-inline constexpr TreeHostId kMostHosts = 1u << 24;  ///< all host numbers are below this
+inline constexpr TreeHostId kMostHosts = 1u << 24;  ///< limit of host numbers: all are smaller
 
 class HostSet {
   public:
     struct HostRun {
         TreeHostId first;
-        TreeHostId end;  ///< one past the run's last host
+        TreeHostId end;  ///< number after the run's last host
         bool operator==(const HostRun&) const = default;
     };
 
@@ -48,7 +48,7 @@ class HostSet {
   private:
     explicit HostSet(std::vector<HostRun> runs) : runs_(std::move(runs)) {}
 
-    std::vector<HostRun> runs_;  ///< ascending, not empty, separated by gaps
+    std::vector<HostRun> runs_;  ///< the set's runs, in ascending order: not empty, separated by gaps
 };
 
 }  // namespace starling::launch

@@ -22,9 +22,9 @@ namespace starling::launch {
 /// The daemon at the other end of a connection: this daemon's parent, or one of its children.
 struct Neighbour {
     uint64_t serial = 0;  ///< number of the current connection; messages of earlier connections are not acknowledged on it
-    std::unique_ptr<TreeConnection> connection;  ///< null without a connection
+    std::unique_ptr<TreeConnection> connection;  ///< connection to the neighbor; null: there is none at present
     TreeOutbox outbox;
-    DoneRanges done[2] = {{Urgency::control, {}}, {Urgency::bulk, {}}};  ///< acknowledgements to be sent
+    DoneRanges done[2] = {{Urgency::control, {}}, {Urgency::bulk, {}}};  ///< messages still to be acknowledged
 };
 
 /// A child and all hosts below it.
@@ -39,7 +39,7 @@ struct Branch : Neighbour {
     HostSet members;  ///< the child and all hosts below it, ready or not
     BranchState state = BranchState::starting;
     uint64_t incarnation = 0;
-    bool is_silent = false;         ///< live, but silent for some heartbeats
+    bool is_silent = false;         ///< true: connected, but silent for some heartbeats
     std::vector<GrowHost> waiting;  ///< hosts that the child will start once it is connected
     std::unique_ptr<NodeStart> start;
     EventLoop::TimerId timer = 0;  ///< timer for the end of `starting` or of `limbo`
@@ -56,7 +56,7 @@ struct KnownHost {
 };
 
 struct Tree::Implementation {
-    /// Creates the root.
+    /// Creates the tree's root.
     Implementation(EventLoop& loop, TreeSettings settings, std::unique_ptr<NodeStarter> starter);
     /// Creates a node. `connected` is called once with the result of the first search for a parent: an empty text, or an error sentence.
     /// After an error on_orphaned is not called.
@@ -103,7 +103,7 @@ struct Tree::Implementation {
     void drop_gatherings();
     HostSet all_here() const;
 
-    // growth.cpp: starts hosts below
+    // growth.cpp: starts daemons on the hosts below this one
     void place(std::vector<GrowHost> hosts);
     void start(std::vector<GrowHost> hosts);
     void start_fails_soon(Branch& branch, const std::string& why);
@@ -132,7 +132,7 @@ struct Tree::Implementation {
     Branch* branch_of(TreeHostId host);
     uint32_t attempt_of(TreeHostId host) const;
 
-    // uplink.cpp: the connection to the parent
+    // uplink.cpp: connects this daemon to its parent
     void search_uplink(bool first);
     void on_uplink_found(UplinkSearch::FoundParent found);
     void on_uplink_frame(TreeFrameKind kind, std::string& body);
@@ -173,7 +173,7 @@ struct Tree::Implementation {
     uint64_t last_serial = 0;
     std::unordered_map<uint64_t, Neighbour*> by_serial;
 
-    bool ending = false;   ///< true: no more hosts are started
+    bool ending = false;   ///< true: the tree is ending, so no more hosts are started
     bool leaving = false;  ///< true: this daemon leaves when no host is below and all messages have arrived
     bool orphan = false;   ///< true: no daemon is above any more
     bool sent_bye = false;

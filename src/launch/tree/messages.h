@@ -43,7 +43,7 @@ struct Orders {
 struct Attach {
     TreeHostId host = 0;
     uint32_t attempt = 1;
-    uint64_t incarnation = 0;                                     ///< random number that identifies the process
+    uint64_t incarnation = 0;                                     ///< random number that identifies the node's process
     HostSet members;                                              ///< the node and all hosts below it, started or starting
     std::vector<std::pair<TreeHostId, uint32_t>> later_attempts;  ///< attempts of those members whose attempt is not 1
 };

@@ -51,7 +51,7 @@ class TreeOutbox {
     };
     struct PriorityLane {
         std::deque<QueuedMessage> entries;
-        uint64_t first = 1;  ///< number of entries.front(); numbers are consecutive
+        uint64_t first = 1;  ///< message number of entries.front(); numbers are consecutive
         size_t next = 0;     ///< index of the first entry that is not sent yet
     };
 

@@ -14,7 +14,7 @@ namespace starling::launch {
 
 namespace {
 constexpr std::chrono::milliseconds kStagger{250};  // time before the next address is tried in parallel
-constexpr std::chrono::milliseconds kPause{100};    // pause between rounds
+constexpr std::chrono::milliseconds kPause{100};    // pause between two rounds through all addresses
 }  // namespace
 
 UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,

@@ -33,7 +33,7 @@ inline constexpr size_t kMaxTreePayload = 64u << 20;  ///< maximum bytes of one 
 /// A received message. The views are valid during the handler only.
 struct TreeMessage {
     TreeHostId from = kRootHost;
-    std::string_view payload;  ///< identical for all receivers
+    std::string_view payload;  ///< shared part of the message, identical for all receivers
     std::string_view own;      ///< this host's individual part of a scatter(), otherwise empty
 };
 
@@ -59,7 +59,7 @@ struct TreeHandlers {
     /// Receives some of the pieces of a gather(). If a daemon on the way has died, a piece may be received twice.
     std::function<void(std::string_view topic, const std::vector<GatheredPiece>& pieces)> on_gathered;
 
-    // Handlers at the nodes.
+    // Handlers that are called at the nodes.
     /// Called when the root cannot be reached any more, so that no message can be sent. The node must end its jobs and stop.
     std::function<void(const std::string& sentence)> on_orphaned;
     /// Called when the root ends the tree: the node must finish and then call leave(). Messages can still be sent until then.
@@ -76,7 +76,7 @@ struct TreeSettings {
     uint32_t fanout = 16;
     bool keep_agent = false;  ///< true: the launch agent ends with the node, not when the node is connected
     std::chrono::milliseconds start_limit{30000};    ///< timeout from the start of the agent until the node is connected
-    std::chrono::milliseconds heartbeat{1000};       ///< maximum silence of a working connection
+    std::chrono::milliseconds heartbeat{1000};       ///< maximum time between two frames on a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
     std::chrono::milliseconds grace{2000};           ///< time for which a disconnected node searches for another ancestor
     std::string version;  ///< version that nodes must have, or they are rejected; this build's by default
@@ -90,7 +90,7 @@ struct TreeSettings {
 /// running agents; the nodes below then end by themselves.
 class Tree {
   public:
-    /// Creates the root.
+    /// Creates the root of a tree.
     Tree(EventLoop& loop, TreeSettings settings);
     Tree(const Tree&) = delete;
     Tree& operator=(const Tree&) = delete;
@@ -104,7 +104,7 @@ class Tree {
     /// Returns this host's name as it was passed to the root.
     const std::string& host_name() const;
 
-    // --- root only ---
+    // --- functions for the root only ---
 
     /// Starts nodes on hosts and returns the number of the first; the others follow consecutively. Returns at once. May be called again at
     /// any time.
@@ -147,7 +147,7 @@ class Tree {
     /// bounded amount.
     void hold_bulk(bool hold);
 
-    // --- node only ---
+    // --- functions for nodes only ---
 
     /// Leaves the tree: waits until sent messages have arrived and the nodes below have left, for at most `limit`; then closes the
     /// connections and calls `done`.
@@ -159,7 +159,7 @@ class Tree {
     /// closed connection still does.
     void bear_silence_of_root(bool bear);
 
-    // --- processes ---
+    // --- child processes ---
 
     /// Handles the status of a child that the caller has reaped. Returns true if `pid` was an agent of the tree.
     bool child_exited(pid_t pid, int status);

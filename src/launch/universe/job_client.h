@@ -36,13 +36,13 @@ class JobClient {
     JobStyle style;
     bool verbose = false;
     bool quiet = false;
-    std::vector<std::string> environment;  ///< the user's variables: NAME=value
+    std::vector<std::string> environment;  ///< variables NAME=value of the user's environment
     bool whole_environment = true;         ///< true: `environment` is complete, and no variables of a daemon are added
     std::string directory;                 ///< default working directory of programs
     bool has_own_host = false;             ///< true: processes on the root's host inherit the client's environment and streams
 
     // Members that the universe sets.
-    std::unique_ptr<ProfileLines> profile;  ///< profile that is written; null: none
+    std::unique_ptr<ProfileLines> profile;  ///< profile that this client's jobs write; null: none
     uint32_t jobs_started = 0;
     uint32_t jobs_left = 0;
     int exit_code = 0;

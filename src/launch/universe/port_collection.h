@@ -22,7 +22,7 @@ class PortCollection {
     void add(TreeHostId from, HostPorts ports);
     /// Stops waiting for a host that will not answer any more.
     void lost(TreeHostId host) { awaited_.remove(host); }
-    /// Stops waiting for slow hosts.
+    /// Stops waiting for the hosts that have not answered in this round.
     void close_round() { awaited_ = {}; }
     uint64_t round() const { return round_; }
 

@@ -28,7 +28,7 @@ class PortSearch {
 
     struct SearchStep {
         std::vector<uint32_t> lookups;  ///< one rank of each host to ask
-        bool table = false;             ///< true: the table must be requested
+        bool table = false;             ///< true: the table of all ports must be requested from the root
     };
     /// Returns the next messages to send. To be called after any of the other functions.
     SearchStep next();
@@ -46,7 +46,7 @@ class PortSearch {
     /// Allows further lookups while earlier ones are unanswered. A host answers late if the rank in question has not reached MPI_Init, and
     /// other lookups need not wait for it.
     void start_more();
-    /// Returns whether lookups wait for start_more().
+    /// Returns whether wanted lookups are delayed until start_more() is called.
     bool held_back() const;
 
     uint32_t lookups() const { return lookups_; }

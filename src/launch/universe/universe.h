@@ -41,7 +41,7 @@ struct UniverseHost {
     uint32_t placed = 0;     ///< number of processes of all jobs on the host now
     bool offered = true;     ///< true: the host is used for jobs that name no host
     bool suspected = false;  ///< true: the host is up, but its connection may be lost; used only for jobs that name it
-    std::string problem;     ///< reason for `failed` or `lost`
+    std::string problem;     ///< reason why the host is `failed` or `lost`
     uint32_t same_as =
         job::kNoHost;  ///< in state alias: index of the entry for the same machine. The alias's daemon only passes on messages
 };
@@ -114,7 +114,7 @@ class Universe {
         std::function<void(const std::string&)> ready;
     };
 
-    // Hosts of the universe.
+    // Functions that manage the hosts of the universe.
     void listen_to_tree();
     uint32_t find_host(std::string_view name) const;
     void on_host_ready(uint32_t host, std::string_view facts);
@@ -131,7 +131,7 @@ class Universe {
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);
 
-    // The start of jobs.
+    // Functions that start jobs.
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
@@ -143,7 +143,7 @@ class Universe {
     void start_failed(UniverseJob& job);
     void start_done(UniverseJob& job);
 
-    // The end of jobs.
+    // Functions that end jobs.
     void on_failed(UniverseJob& job, uint32_t host, const HostOrder& order);
     std::vector<std::string> other_hosts(const UniverseJob& job) const;
     void on_absent(UniverseJob& job, uint32_t host, const HostOrder& order);
@@ -158,7 +158,7 @@ class Universe {
     void show_stacks(JobClient& patron);
     void on_stacks_shown(JobClient& patron);
 
-    // Requests of ranks.
+    // Functions that handle requests of ranks.
     void on_request(UniverseJob& job, uint32_t host, const HostOrder& order);
     void spawn(UniverseJob& job, uint32_t host, const HostOrder& order);
     void try_spawn(std::shared_ptr<Spawn> spawn);
@@ -170,12 +170,12 @@ class Universe {
     void answer(uint32_t host, const HostOrder& asked, std::string bytes);
     void send_stub(UniverseJob& job, HostSet hosts);
 
-    // The table of a job's ports.
+    // Functions that gather and send the table of a job's ports.
     void on_want_table(UniverseJob& job, const HostSet& hosts);
     void on_host_ports(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void send_table(UniverseJob& job);
 
-    // Messages between the root and the host agents.
+    // Functions that exchange messages between the root and the host agents.
     void on_message(uint32_t from, std::string_view payload);
     void on_gathered(std::string_view topic, const std::vector<GatheredPiece>& pieces);
     void on_part(UniverseJob& job, OrderKind kind, const HostSet& hosts, std::string_view bytes);

@@ -99,9 +99,7 @@ void Universe::patron_lost_a_job(JobClient& patron) {
 void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
     if (host >= hosts_.size()) return;
     if (on_clients_lost) on_clients_lost(host);
-    if (hosts_[host].state == UniverseHost::HostState::alias)
-        return;  // the machine is still up under its other name
-                 // lost.
+    if (hosts_[host].state == UniverseHost::HostState::alias) return;  // the machine is still up under its other name
     hosts_[host].state = UniverseHost::HostState::lost;
     hosts_[host].problem = sentence;
     hosts_[host].placed = 0;
