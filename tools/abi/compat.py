@@ -15,7 +15,7 @@ INTERFACES = ("mpich", "openmpi")
 
 HANDLES = tuple(table.NULL_HANDLES)
 
-# Functions that are implemented in src/compat/handwritten.cpp.
+# Functions of a shim that are written by hand, in src/compat/handwritten.cpp.
 BY_HAND = re.compile(
     r"MPI_(Pcontrol|Op_create(_c)?|(Comm|Win|File|Session)_create_errhandler|(Comm|Type|Win)_create_keyval|Keyval_create"
     r"|((Comm|Type|Win)_get_attr|Attr_get)|Grequest_start|Register_datarep(_c)?|Type_get_contents(_c)?"

@@ -136,7 +136,7 @@ class Parameter(compat.Parameter):
             (("name",), "MPI_MAX_PROCESSOR_NAME"), (("key",), "MPI_MAX_INFO_KEY"), (("datarep",), "MPI_MAX_DATAREP_STRING"))
             if self.name in names))
 
-    # --- declarations ---
+    # --- declarations in mpif.h and the modules ---
 
     def shape(self):
         if self.plain == "int ranges":
@@ -273,7 +273,7 @@ def numbers():
     return text + "\n\n}  // namespace starling::compat::abi\n"
 
 
-# --- declarations ---
+# --- constants and interfaces of mpif.h and the modules ---
 
 SKIPPED_KINDS = re.compile(r"tool-.*|errclass-tool|function-pointer.*|kind|pointer|handle|offset|string-length|fortran-status-index")
 
@@ -464,7 +464,7 @@ def callback_interfaces():
     procedure("MPI_Grequest_free_function", address + "extra_state")
     procedure("MPI_Grequest_cancel_function", address + "extra_state", "logical :: complete")
     lines.append("end interface")
-    # The predefined callbacks.
+    # The predefined callbacks, such as MPI_COMM_DUP_FN.
     lines.append("interface")
     for kind, handle in (("Comm", "comm"), ("Type", "datatype"), ("Win", "win")):
         of = f"type(MPI_{'Datatype' if kind == 'Type' else kind}) :: {handle}"

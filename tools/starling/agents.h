@@ -40,7 +40,7 @@ class Agents {
         std::string name;
         pid_t agent = -1;
         int fd = -1;         ///< output of the agent; -1 once it has ended
-        std::string unread;  ///< incomplete line that was read
+        std::string unread;  ///< begin of a line whose end has not been read yet
         std::string complaint;
         bool heard = false;
         size_t refused = 0;  ///< consecutive bytes read that `starling` did not write
@@ -55,7 +55,7 @@ class Agents {
     size_t left_out_ = 0;
 };
 
-/// Quotes a word for a shell.
+/// Returns a word in quotes, so that a shell reads it unchanged.
 std::string quoted(const std::string& word);
 
 }  // namespace starling

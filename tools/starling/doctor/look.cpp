@@ -165,7 +165,7 @@ void look_at_program(const std::string& file, Examination& out) {
         out.problem = "it is neither a program or library of this machine nor a script";
         return;
     }
-    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // the file is a static program
+    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // no loader handles a static program
     const Listing listing = list(file, "");
     if (listing.paths.empty()) {
         out.problem = "the loader reports: " + listing.complaint;

@@ -30,7 +30,7 @@ struct Times {
 
 struct Place {
     Times usual;                       ///< times of calls with the selection table's algorithm
-    std::map<std::string, Times> all;  ///< times of all calls, by algorithm
+    std::map<std::string, Times> all;  ///< times of the calls with each algorithm
     std::vector<std::string> instead_of;
 };
 

@@ -20,7 +20,7 @@ struct Group {
     std::string name;
     uint64_t from = 1, to = 1;
     std::vector<Pair> pairs;    ///< traffic in all these occurrences; ordered as in pairs_of
-    std::vector<Pair> worth;    ///< worth of each pair; see add_worth()
+    std::vector<Pair> worth;    ///< value of a connection for each pair, in messages; see add_worth()
     std::vector<size_t> spans;  ///< spans of the group, as ascending indices into Run::spans
     double occurrences() const { return static_cast<double>(to - from + 1); }
 };

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kMostBins = 128;  ///< maximum rows of the heat map
+constexpr uint32_t kMostBins = 128;  ///< maximum rows of the heat map; a row may stand for several processes
 constexpr size_t kMostFrames = 300;  ///< maximum positions of the slider over the run's phases
 constexpr size_t kMostSteps = 120;   ///< maximum steps of the time line of connections
 constexpr size_t kMostSites = 12;

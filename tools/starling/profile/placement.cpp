@@ -19,7 +19,7 @@ namespace {
 
 /// Overhead of a message, expressed in bytes: headers, and the work of both processes.
 constexpr double kBytesPerMessage = 512;
-constexpr uint32_t kRounds = 16;  ///< maximum rounds of improvement
+constexpr uint32_t kRounds = 16;  ///< maximum number of rounds in which placements are improved
 
 double weight(const Pair& pair) {
     return pair.all.bytes + pair.in_memory.bytes + kBytesPerMessage * (pair.all.messages + pair.in_memory.messages);

@@ -29,7 +29,7 @@ std::vector<Pair> within(const Job& job, std::vector<Pair> pairs) {
     return pairs;
 }
 
-/// Pairs that have a connection.
+/// Pairs of processes that have a connection.
 using Connected = std::set<std::pair<uint32_t, uint32_t>>;
 
 /// Returns the pairs that should have a connection in a group, each with its worth. A pair loses its connection to another only if the

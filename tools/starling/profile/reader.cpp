@@ -91,7 +91,7 @@ Waits read_waits(const Json& object) {
 
 struct Reader::Implementation {
     std::string file;
-    uint64_t number = 0;  ///< number of the current line
+    uint64_t number = 0;  ///< number of the line that is being read
     bool headed = false, told = false;
     Run run;
     std::vector<std::string> names;  ///< names of phases, in the order of their appearance

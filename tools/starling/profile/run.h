@@ -99,7 +99,7 @@ struct Site {
     auto operator<=>(const Site&) const = default;
 };
 struct Calls {
-    double calls = 0, bytes = 0, seconds = 0;  ///< sums over all processes
+    double calls = 0, bytes = 0, seconds = 0;  ///< sums over all processes of calls, bytes and seconds
     double squares = 0;                        ///< sum of the squares of the calls' seconds
 };
 
@@ -114,7 +114,7 @@ struct Run {
     std::vector<std::string> command;
     std::vector<std::string> files;
     std::vector<Job> jobs;
-    uint32_t processes = 0;   ///< number of processes of all jobs
+    uint32_t processes = 0;   ///< number of processes in all jobs of the run
     std::vector<Span> spans;  ///< spans of the run, in the order in which they began
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;        ///< waits by place, summed over all processes

@@ -8,7 +8,7 @@
 namespace starling::analysis {
 
 struct ShowWish {
-    uint32_t top = 10;  ///< maximum rows per table
+    uint32_t top = 10;  ///< maximum number of rows in each table
     std::string phase;  ///< name of the only phase to show; empty: all
 };
 

@@ -10,7 +10,7 @@
 
 namespace starling::analysis {
 
-inline constexpr uint32_t kMostDirect = 24;  ///< maximum of STARLING_MAX_DIRECT
+inline constexpr uint32_t kMostDirect = 24;  ///< maximum value of STARLING_MAX_DIRECT, the limit of connections per process
 
 /// Shares of all messages, 0 to 1, indexed by the number of connections that a process may have, 0 to kMostDirect.
 struct WhatIf {

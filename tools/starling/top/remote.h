@@ -15,7 +15,7 @@ class RemoteHosts {
   public:
     RemoteHosts(double interval, const std::string& filter, bool all_users);
 
-    /// Calls Agents::watch().
+    /// Starts watching another host, as Agents::watch() does.
     void watch(const std::string& host) { agents_.watch(host); }
     /// Reads the reports that have arrived, without waiting, and adds their jobs to `jobs`. Ranks of a job that is in the list already are
     /// added to that job.

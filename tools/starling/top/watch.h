@@ -30,7 +30,7 @@ struct RankView {
     std::vector<double> rates;     ///< rates per second of counters and timers; 0 for levels
 };
 
-/// One job, as far as this process has seen it.
+/// One job, as the snapshots of this process show it.
 struct JobView {
     job::JobId id = 0;
     std::string command, host, state;
@@ -38,7 +38,7 @@ struct JobView {
     uint32_t size = 0;  ///< number of ranks on all hosts
     uint32_t hosts = 1;
     double age = 0;                        ///< seconds since the initialization of the first rank seen here
-    std::vector<RankView> ranks;           ///< ranks of this host
+    std::vector<RankView> ranks;           ///< the job's ranks on this host
     std::vector<std::string> other_hosts;  ///< other hosts with ranks of the job
 };
 

@@ -21,7 +21,7 @@ namespace starling::hang {
 
 namespace {
 
-/// Values from /proc for a process.
+/// Values that /proc shows for a process.
 struct ProcStat {
     char state = '\0';   ///< state as in /proc/PID/stat; '\0': no such process
     uint64_t ticks = 0;  ///< processor time of all threads of the process, in clock ticks

@@ -10,7 +10,7 @@
 
 namespace starling::hang {
 
-/// One job, as far as this process has seen it.
+/// One job, as the two inspections show it.
 struct JobReport {
     uint64_t id = 0;
     std::string command;
