@@ -25,7 +25,8 @@ static void topologies(int bad) {
     OK(MPI_Comm_free(&grid));
 }
 
-/// Calls with no children to start and no peer to wait for: each returns its error at once.
+/// Calls spawn, accept and connect; the arguments are wrong on the rank where `bad` is set. Each call must return its error at once,
+/// without a child to start or a peer to wait for.
 static void with_others(int bad) {
     char port[MPI_MAX_PORT_NAME], program[] = "true";
     OK(MPI_Open_port(MPI_INFO_NULL, port));

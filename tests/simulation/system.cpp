@@ -59,8 +59,8 @@ cpu_set_t cores_of_host() {
     return all;
 }
 
-/// Returns the real process whose memory holds the simulated process's; -1: that process has ended. The kernel copies between the memories
-/// of two processes, which are one here, so it might read memory that a dead process has freed.
+/// Returns the real process whose memory holds the simulated process's; -1: that process has ended. All simulated processes share one real
+/// memory, so without this check a copy could read memory that a dead process has freed.
 pid_t owner_of_memory(pid_t pid) {
     const Process* const other = world()->find(pid);
     world()->happened();
