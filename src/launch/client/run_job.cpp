@@ -134,7 +134,7 @@ class Terminal : public LocalClient {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
             }
-            // Rank 0 on this host has mpiexec's standard input itself. For another host it is read here and sent.
+            // If rank 0 runs on this host, it has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (!universe_.reads_here(*this)) reader_.next();
         });
     }

@@ -78,7 +78,7 @@ bool Launcher::prepare() {
     std::snprintf(name, sizeof name, "starling-%u-%d-%llx", geteuid(), getpid(), static_cast<unsigned long long>(random));
     mark_ = job::kLauncherVariable;
     mark_.append("=").append(name);
-    request_short_slices();  // ranks wait for the launcher's news, for example that a rank has died
+    request_short_slices();  // wakes this process sooner: ranks wait for its news, such as the death of a rank
     if (!guard_.start(mark_, settings_.argv)) return false;
     control_ = std::make_unique<ControlServer>(*this);
     return control_->start(name);

@@ -7,7 +7,7 @@ namespace starling::launch {
 namespace {
 
 /// Returns the number of lookups that one host may have open. In a job of hundreds of hosts each gets fewer: when all ranks start to
-/// communicate at once, all lookups before the table request meet at the root.
+/// communicate at once, the lookups of all hosts arrive at the root before the first table request.
 uint32_t window_of(uint32_t hosts) {
     constexpr uint32_t kMost = 4, kAtTheRoot = 256;
     return std::clamp(kAtTheRoot / std::max(hosts, 1u), 1u, kMost);

@@ -21,7 +21,7 @@ Universe::Universe(EventLoop& loop, Launcher& launcher, std::optional<TreeSettin
                   tree_->send(to, std::move(payload), bulk ? Urgency::bulk : Urgency::control);
                   return;
               }
-              // Handle it later: the host agent may report in the middle of an operation.
+              // Handle the message later: the host agent may report in the middle of an operation of this class.
               post([this, payload = std::move(payload)] { on_message(kRootHost, payload); });
           },
           [this](const HostOrder& topic, std::string_view piece, const HostSet&, bool) {

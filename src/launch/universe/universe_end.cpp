@@ -21,7 +21,7 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     const bool requested =
         patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
-    // If one host has all the ranks, its own sentence mentions the others already.
+    // If one host runs all ranks, its message about the failure already mentions the other ranks.
     const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
     if (patron && !requested && !report.sentence.empty()) {
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
