@@ -50,7 +50,7 @@ const char* remedy_for(const Examination& found) {
                : "the file's RPATH names that folder and takes precedence: remove it with patchelf --remove-rpath";
 }
 
-// Prints the libraries that a program is linked with, and the user's options.
+// Prints the MPI libraries that a program is linked with, and what the user can do about them.
 void say_verdict(const Examination& found) {
     const bool library = found.interpreter.empty() && fs::path(found.file).filename().string().find(".so") != std::string::npos;
     const std::string start = library ? "the program that loads it" : found.file;

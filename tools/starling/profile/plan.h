@@ -33,7 +33,7 @@ struct Plan {
     std::vector<uint32_t> host_of_rank;  ///< each rank's host, as an index into `rooms`; empty: ranks are placed in order
     std::vector<HostRoom> rooms;
     double bytes_in_order = 0, bytes_placed = 0;  ///< bytes between hosts, with ranks in order and as placed
-    std::string structure;                        ///< structure of the neighborhoods, if it was used for scaling
+    std::string structure;                        ///< structure by which the plan was scaled; empty: not scaled
 };
 
 struct PlanWish {
