@@ -27,32 +27,32 @@ enum class OrderKind : uint32_t {
     written = 11,        ///< `count` bytes of the job's output to `descriptor` were passed on
     answer = 12,         ///< reply to a `rank_request`: its token and message; bytes: the reply
     stacks = 13,         ///< write the stacks of the job's ranks to its standard error
-    serve_clients = 14,  ///< text: name of the socket on which this host serves its mpiexecs
+    serve_clients = 14,  ///< start to serve the mpiexecs of this host; text: name of the socket
     to_client = 15,      ///< a frame for a client of this host; connection, message; bytes: the payload
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
     gather_ports = 17,   ///< gather the ports of some hosts of the job; round; bytes: the set of these hosts
     table = 18,          ///< ports of the job's ranks, for the host agents that requested them; bytes: PortTable
 
-    // host agent → root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the hosts' pieces have
-    // them.
-    started = 32,        ///< gathered: result of `start`; piece: StartReport
+    // Orders from a host agent to the root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the
+    // hosts' pieces have them.
+    started = 32,        ///< result of `start`, gathered (Tree::gather); piece: StartReport
     failed = 33,         ///< a rank of the job failed; bytes: FailureReport
-    ranks_ended = 34,    ///< gathered, after the output (bulk): all ranks of the job on this host have ended; piece: GoneReport
+    ranks_ended = 34,    ///< all ranks of the job here have ended, gathered, after their output (bulk); piece: GoneReport
     output = 35,         ///< output of ranks (bulk): descriptor; bytes: lines
     taken = 36,          ///< the last piece of input was written to rank 0's pipe
     rank_request = 37,   ///< request of `rank`: token, message; bytes: the request
-    print = 38,          ///< text: a line for the program that started the daemons
+    print = 38,          ///< `text` is a line for the program that started the daemons
     stacks_shown = 39,   ///< all stacks were sent before this order (bulk)
     client = 40,         ///< a frame of a client of this host; its fields are as in to_client
     client_closed = 41,  ///< a client has disconnected; connection: its number
-    arrived = 42,        ///< gathered or single: all ranks of the job on this host have reached the end of MPI_Init
-    want_table = 43,     ///< gathered, eager: request for the table of all ports of the job
-    host_ports = 44,     ///< gathered: ports of this host's ranks for gather_ports; round; piece: HostPorts
+    arrived = 42,        ///< all ranks of the job here have reached the end of MPI_Init; gathered or single
+    want_table = 43,     ///< request for the table of all ports of the job; gathered, the first piece without delay
+    host_ports = 44,     ///< ports of this host's ranks in round `round`, gathered; piece: HostPorts
     absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
 
     // Orders from one host agent to another.
     want_ports = 64,  ///< request for the port of `rank`, answered when the port is known
-    ports = 65,       ///< reply to want_ports; host; bytes: port word per rank of that host; polls: RankCell::polls of `rank`
+    ports = 65,       ///< reply to want_ports; `host`; `polls` of the rank; bytes: a port word for each rank of that host
     abandoned = 66,   ///< `by_rank` of `by_job` no longer waits for `rank` of `job`, which must stop waiting as well
 };
 
@@ -150,7 +150,7 @@ bool decode(std::string_view bytes, GoneReport& out);
 bool decode(std::string_view bytes, HostPorts& out);
 bool decode(std::string_view bytes, PortTable& out);
 
-/// A job as a client submits it, with its programs and their options.
+/// Write and read a job as a client submits it, with its programs and their options.
 void write(Writer& writer, const JobSpec& spec);
 bool read(Reader& reader, JobSpec& out);
 void write(Writer& writer, const std::vector<std::string>& strings);

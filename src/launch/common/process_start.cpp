@@ -63,7 +63,7 @@ void begin_on_free_core(const ProcessStart& start) {
     if (start.keeps_writing) signal(SIGTTOU, SIG_IGN);
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
     execve(start.path, start.argv, start.envp);
-    if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // a script without #!, as execvp does
+    if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // run a script without #! by the shell, as execvp does
     fail_step(outcome, "exec");
 }
 

@@ -25,7 +25,7 @@ struct LocalRank {
 struct LocalJob {
     uint32_t number = 0;  ///< number of the job within its client: 0 for the first job, spawned jobs count up
     job::JobSegment segment;
-    std::vector<LocalRank> ranks;       ///< ranks on this host, by JobSegment::local_index
+    std::vector<LocalRank> ranks;       ///< ranks on this host; the index is JobSegment::local_index
     std::vector<std::string> programs;  ///< names of the programs by appnum, for messages
     uint32_t running = 0;               ///< number of ranks on this host whose processes are not reaped yet
     /// Returns whether the job must end if its parent job fails.

@@ -20,7 +20,7 @@ enum class TreeFrameKind : uint8_t {
     message,   ///< between any two hosts: MessageHead, payload, parts
     done,      ///< DoneRanges: messages from the peer that have arrived at all their receivers
     grow,      ///< parent → child: hosts that the child must start (Grow)
-    moved,     ///< parent → child: hosts that now have another parent
+    moved,     ///< parent → child: hosts below the child that now have another parent
     ancestry,  ///< parent → child: the new list of the child's ancestors
     end,       ///< parent → child: the root has ended or cannot be reached; a sentence
     bye,       ///< child → parent: the child leaves, and has no children

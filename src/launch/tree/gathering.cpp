@@ -15,9 +15,10 @@ using Implementation = Tree::Implementation;
 
 namespace {
 
-/// Longer than the processes of one job usually take to start or end one after the other; too short for users to notice.
+/// Time for which a daemon waits for pieces of other hosts. Longer than the processes of one job usually take to start or end one after the
+/// other; too short for users to notice.
 constexpr std::chrono::milliseconds kPatience{50};
-/// For eager topics: combines only pieces that arrive at the same time.
+/// Waiting time for eager topics: only pieces that arrive at about the same time are combined.
 constexpr std::chrono::milliseconds kShortPatience{2};
 /// Time for which a daemon remembers, after the last piece, which hosts have contributed. With this memory the last hosts need not wait.
 constexpr std::chrono::minutes kMemory{1};

@@ -79,7 +79,7 @@ struct TreeSettings {
     std::chrono::milliseconds heartbeat{1000};       ///< maximum time between two frames on a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
     std::chrono::milliseconds grace{2000};           ///< time for which a disconnected node searches for another ancestor
-    std::string version;  ///< version that nodes must have, or they are rejected; this build's by default
+    std::string version;                             ///< version that a node must have to be accepted; this build's by default
 
     /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
     static TreeSettings from_config();
