@@ -18,7 +18,7 @@ struct LoadedMpi {
 
 struct Examination {
     std::string file;
-    std::string interpreter;           ///< program that was examined in place of a script, its interpreter
+    std::string interpreter;           ///< interpreter that was examined in place of a script; empty: the file is not a script
     std::string problem;               ///< why the examination failed; empty: it succeeded
     std::vector<LoadedMpi> mpis;       ///< MPI libraries that the program would load without a shim
     std::vector<std::string> several;  ///< names of the MPIs, if the program would load more than one

@@ -55,7 +55,7 @@ Coordinates reversed(Coordinates offset) {
     return offset;
 }
 
-/// The traffic at one offset. `from` has its pairs, by the rank from which the offset leads forward.
+/// The pairs of ranks that one offset connects, and their traffic. `from`: the pairs by the rank from which the offset leads forward.
 struct Offset {
     double messages = 0;
     uint32_t wrapped = 0;  ///< number of these pairs that cross the grid's edge

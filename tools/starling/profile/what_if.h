@@ -14,8 +14,8 @@ inline constexpr uint32_t kMostDirect = 24;  ///< maximum value of STARLING_MAX_
 
 /// Shares of all messages, 0 to 1, indexed by the number of connections that a process may have, 0 to kMostDirect.
 struct WhatIf {
-    /// Curve of planned connections. In each occurrence, the heaviest pairs that are worth it have a connection from the start. Earlier
-    /// connections stay if there is room, and other pairs get one on demand if there is room.
+    /// Curve of planned connections. In each occurrence, the heaviest pairs whose connections are worth opening have one from the start.
+    /// Earlier connections stay if there is room, and other pairs get one on demand if there is room.
     std::vector<double> planned;
     std::vector<double> chosen;     ///< curve with only the connections of the heaviest pairs
     std::vector<double> on_demand;  ///< like `planned`, but connections of the heaviest pairs open on demand, too
