@@ -19,8 +19,8 @@ class Batching {
     ~Batching() = default;
 };
 
-/// A guard for a batch: while it exists, its transport may hold packets back so that several are sent together. A null transport, or one
-/// that holds nothing back, has no effect.
+/// Guard for a batch: while it exists, its transport may hold packets back and send several together. It has no effect if the transport is
+/// null or never holds packets back.
 class Batch {
   public:
     explicit Batch(Transport* transport) : of_(transport ? transport->batching() : nullptr) {

@@ -10,12 +10,12 @@ namespace starling::transport {
 
 class Path;
 
-/// Connections, which traffic justifies: each is a dedicated path to one peer that the packets of the base path then take. One exchange of
-/// packets on the base path opens a connection, and closing it frees its slot. link/connection decides when, by the same state machine for
-/// all transports, and calls the functions here. A transport has a limited number of connection slots.
+/// A connection is a dedicated path to one peer, opened when traffic justifies it; packets then take it instead of the base path. One
+/// exchange of packets on the base path opens a connection, and closing it frees its slot. link/connection decides when to open and close,
+/// by the same state machine for all transports, and calls the functions below. A transport has a limited number of connection slots.
 class Connector {
   public:
-    /// Returns whether this recent traffic with one process, packets and bytes of long messages, justifies a connection.
+    /// Returns whether recent traffic with one process justifies a connection: `packets` packets, and `bytes` bytes of long messages.
     virtual bool earned(uint32_t packets, uint64_t bytes) const = 0;
     /// Returns whether `messages` messages of `bytes` bytes in all are faster on a connection than on the base path.
     virtual bool speeds_up(uint64_t messages, uint64_t bytes) const { return (void)messages, (void)bytes, true; }
@@ -27,8 +27,8 @@ class Connector {
     virtual uint32_t describe(Path& path, packet::PacketKind kind, std::byte* offer) = 0;
     /// Returns whether `offer`, padded with zeros, is a payload that a peer's describe() can have written.
     virtual bool is_offer(const std::byte* offer) const = 0;
-    /// Starts to connect by the payload of the peer's packet. Later the event `ready` reports that the connection carries packets, or
-    /// `broken` that it failed. The event may occur within the call.
+    /// Starts to connect to the peer that has sent the payload `offer` in an `open` or `accept` packet. Later the event `ready` reports
+    /// that the connection carries packets, or `broken` that it failed. The event may occur within the call.
     virtual void use(Path& path, packet::PacketKind kind, const std::byte* offer) = 0;
     /// Sends the last packet on the connection; later packets take the base path.
     virtual void finish(Path& path) = 0;
@@ -50,7 +50,7 @@ enum class ConnectionEvent : uint8_t {
     ready,      ///< the connection carries packets
     ended,      ///< the peer has finished: everything it sent on the connection was delivered
     broken,     ///< the connection did not open, or died
-    surpassed,  ///< a connection that opened now would be of a better kind
+    surpassed,  ///< a connection of a better kind than the open one has become possible
 };
 
 }  // namespace starling::transport

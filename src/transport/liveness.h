@@ -10,7 +10,7 @@ class Path;
 
 class PeerLiveness {
   public:
-    /// Returns the time (ns) since which something has waited for a sign of life, or for the process's address; 0: nothing waits.
+    /// Returns the time (ns) since which data has waited for a sign of life from the process, or for its address; 0: no data waits.
     virtual uint64_t silent_since(const Path& path) const = 0;
     /// Reports that the process is alive, on evidence from outside the path. The process's address is in its segment. `looks`: the process
     /// has been polling, so it should have answered.

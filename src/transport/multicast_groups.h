@@ -9,7 +9,7 @@
 
 namespace starling::transport {
 
-/// The name that all members of a group use for it.
+/// The name by which all members join the same group.
 struct GroupName {
     uint64_t place = 0;       ///< groups with the same `place` may share a network address
     uint64_t key = 0;         ///< unique key of the group, not 0: its datagrams carry the key, and others are dropped

@@ -23,7 +23,7 @@ enum class WriteNotice : uint8_t {
     write_with_imm,  ///< the write's immediate data notifies the receiver: one work request less for the device
 };
 
-/// The name under which peers access registered memory, once its owner has sent it to them (elsewhere: an rkey). Opaque to all but the
+/// Key by which peers access registered memory after its owner has sent it to them. It corresponds to an rkey, but is opaque to all but the
 /// transport.
 struct RemoteKey {
     uint64_t word[2] = {};
@@ -34,15 +34,16 @@ struct Completion {
     bool done = false;
     int error = 0;  ///< MPI_SUCCESS, or the reason (error class) why the operation was not carried out
     void (*then)(Completion& self) = nullptr;
-    Completion* next = nullptr;  ///< link owned by the transport
+    Completion* next = nullptr;  ///< link of the transport's list of completions
 };
 
-/// Memory that peers read and write: Transport::remote_memory(). Operations are ordered neither with each other nor with packets. Only an
-/// operation that completed before another was started precedes it. An operation outside its registration completes with an error.
+/// Memory that peers read and write: Transport::remote_memory(). Operations are ordered neither with each other nor with packets. To order
+/// two operations, start the second one after the first has completed. An operation outside its registration completes with an error.
 class RemoteMemory {
   public:
-    /// Lets the peer access the memory by put() and get(), once the key was sent to it. `stays`: the memory stays mapped where it is until
-    /// deregister(). Otherwise the registration is cached, so that repeating it is cheap. Returns null if registration is not possible now.
+    /// Lets the peer access the memory by put() and get(), after the caller has sent it the key. `stays`: the memory stays mapped where it
+    /// is until deregister(). Otherwise the registration is cached, so that registering the memory again is cheap. Returns null if
+    /// registration is not possible now.
     virtual void* register_memory(Path& to, const void* memory, uint64_t bytes, bool stays, RemoteKey& key) = 0;
     /// Ends a registration, also after the path was destroyed. `at_once`: no access is possible afterwards, and one that is in progress
     /// fails. Otherwise the caller knows that none is in progress.
@@ -62,8 +63,8 @@ class RemoteMemory {
 /// RDMA writes that notify the memory's owner: Transport::notified_writes().
 class NotifiedWrites {
   public:
-    /// Lets the peer write the memory once, by write(), when the key and `word` were sent to it. `word` must differ from those of the other
-    /// RDMA targets of this peer. Returns false if this is not possible now.
+    /// Lets the peer write the memory once, by write(), after the caller has sent it the key and `word`. `word` must differ from those of
+    /// the other RDMA targets of this peer. Returns false if this is not possible now.
     virtual bool post(Path& from, void* memory, uint64_t bytes, uint32_t word, RdmaTarget& target, RemoteKey& key) = 0;
     /// Cancels an RDMA target without calling `then`. `at_once`: the peer may be writing, and is stopped by this call. Otherwise the caller
     /// knows that the peer is not writing.

@@ -39,10 +39,11 @@ class PacketReceiver {
 class StreamReceiver {
   public:
     /// Returns where bytes [done, done + bytes) of a stream fragment belong: memory for all of them, or nullptr to pass them to unpack().
-    /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
+    /// It is called before each read. If the receive has completed meanwhile, it returns nullptr, and unpack() ignores the bytes.
     virtual std::byte* target(void* user, const StreamFragment& piece, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(void* user, const StreamFragment& piece, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
-    /// Reports that all bytes of the stream fragment are in place. It may be a duplicate: count with Coverage.
+    /// Reports that all bytes of the stream fragment are in place. The fragment may be a duplicate, so its bytes must be counted with
+    /// Coverage (stream.h).
     virtual void on_fragment(void* user, const StreamFragment& piece) = 0;
 
   protected:

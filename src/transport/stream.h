@@ -62,16 +62,16 @@ class OutStream {
     /// Assigns the next bytes, at most `most`, to a path, beginning with bytes that another path lost. Returns an empty range if no bytes
     /// wait.
     StreamRange extract(PathId path, uint64_t most);
-    /// Returns to the waiting bytes those that a path had taken, because the path died. Bytes that the receiver has confirmed are excluded.
-    /// Returns whether there were any.
+    /// Makes the bytes that a path had taken wait for a path again, because the path died. Bytes that the receiver has confirmed are
+    /// excluded. Returns whether there were any.
     bool lose(PathId path);
     /// Calls lose() for all paths except kReliablePath.
     void lose_all();
     /// Records that the receiver has every byte before `offset`, so that these bytes are not sent again.
     void confirm(uint64_t offset);
 
-    ListHook hook;               ///< membership in its connection's list
-    void* connection = nullptr;  ///< the connection that carries it, owned by the transport; null: none, or a dropped one
+    ListHook hook;               ///< membership in the list of the connection that carries the stream
+    void* connection = nullptr;  ///< connection that carries the stream, owned by the transport; null: none, or a dropped one
 
   private:
     struct Taken {
@@ -96,7 +96,7 @@ class Coverage {
 
   private:
     uint64_t prefix_ = 0, bytes_ = 0;
-    std::vector<StreamRange> islands_;  ///< ranges that arrived behind the prefix: sorted, not adjacent
+    std::vector<StreamRange> islands_;  ///< ranges that arrived beyond the prefix: sorted, not adjacent
 };
 
 class Path;

@@ -8,8 +8,8 @@ class WaitSource {
   public:
     /// Returns a descriptor that is readable when Transport::poll() would find something.
     virtual int wait_fd() const = 0;
-    /// Call before sleeping on wait_fd(): it then signals every arrival, at some cost, until disarm(). Returns false if something has
-    /// arrived already, so that the caller must not sleep.
+    /// Makes wait_fd() signal every arrival, at some cost, until disarm(). Call it before sleeping on wait_fd(). Returns false if something
+    /// has arrived already, so that the caller must not sleep.
     virtual bool arm() = 0;
     virtual void disarm() = 0;
     /// Reports that the caller found wait_fd() readable: the next poll() polls every source.

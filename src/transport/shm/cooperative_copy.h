@@ -9,7 +9,7 @@ namespace starling::shm {
 
 inline constexpr uint32_t kSplitSlots = 16;
 
-/// Most chunks of one message; both counts have 8 bits.
+/// Most chunks of one message; must fit the 8-bit counts in SplitSlot::claims.
 inline constexpr uint32_t kSplitChunks = 16;
 
 /// Returns the length of each chunk but the last, in bytes, for a message of `bytes`: whole pages.

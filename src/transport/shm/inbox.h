@@ -37,7 +37,7 @@ static_assert(sizeof(Cell) == kCellBytes && offsetof(Cell, payload) == 64);
 
 /// The shared part of an inbox, in the receiver's region.
 struct alignas(64) Inbox {
-    std::atomic<uint64_t> tail;  ///< next ticket to claim; only a hint, the cells decide
+    std::atomic<uint64_t> tail;  ///< next ticket to claim; only a hint, since the cells' states decide
     /// Number of packets taken by the receiver, from which senders learn what was read.
     alignas(64) std::atomic<uint64_t> head;
     alignas(64) Cell cells[kInboxCells];

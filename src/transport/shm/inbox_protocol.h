@@ -36,11 +36,11 @@ auto* claim_cell(Inbox& inbox, uint32_t pid) {
         auto& cell = inbox.cells[ticket % count];
         const uint64_t lap = ticket / count;
         uint64_t seen = cell.state.load(std::memory_order_acquire);
-        // The cell still holds a packet of the lap before: the inbox is full.
+        // The cell still holds a packet of the previous lap, so the inbox is full.
         if (lap_of(seen) < lap) return static_cast<decltype(&cell)>(nullptr);
         if (seen == make(lap, kFree, 0) &&
             cell.state.compare_exchange_strong(seen, make(lap, kClaimed, pid), std::memory_order_acq_rel)) {
-            // Another claimant that saw our claim may have advanced the tail already; either way it is past our ticket.
+            // Advance the tail past our ticket. If this fails, another claimant that saw our claim has already advanced it.
             inbox.tail.compare_exchange_strong(ticket, ticket + 1, std::memory_order_acq_rel);
             return &cell;
         }

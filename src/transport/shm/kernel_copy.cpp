@@ -17,7 +17,7 @@ void count(ssize_t bytes) {
 
 int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_count, uint64_t bytes) {
     constexpr size_t kMost = 1024;  // IOV_MAX
-    iovec part{};                   // rest of a block in which a short read stopped
+    iovec part{};                   // rest of a block that the kernel has read only in part
     size_t next = 0;
     while (bytes > 0) {
         iovec list[kMost];

@@ -9,8 +9,8 @@
 
 namespace starling::shm {
 
-/// Reads `bytes` at `remote` of process `pid` into `blocks`, which hold exactly that many. Returns 0 or an errno value: EPERM (the kernel
-/// forbids it: copy through a ring), ESRCH (the process has ended).
+/// Reads `bytes` at `remote` of process `pid` into `blocks`, whose lengths add up to `bytes`. Returns 0 or an errno value: EPERM (the
+/// kernel forbids it: copy through a ring), ESRCH (the process has ended).
 int read_remote(pid_t pid, uint64_t remote, const iovec* blocks, size_t block_count, uint64_t bytes);
 
 /// Writes `bytes` from `local` to `remote` of process `pid`. Returns what read_remote() returns.

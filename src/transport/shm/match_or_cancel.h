@@ -38,7 +38,7 @@ inline bool cancel_verdict(std::atomic<uint64_t>& word, uint64_t key) {
     return word.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
 }
 
-/// Called by the receiver: tries to match, and returns whether it succeeded, now or before.
+/// Called by the receiver: tries to match; returns whether the message is matched, by this call or an earlier one.
 inline bool match_verdict(std::atomic<uint64_t>& word, uint64_t key) {
     uint64_t expected = key | MatchOrCancelWords::kOpen;
     return word.compare_exchange_strong(expected, key | MatchOrCancelWords::kMatched, std::memory_order_acq_rel) ||

@@ -36,7 +36,7 @@ void Outbox::release_unused() {
     uint32_t free_from = 0, still_touched = 0;
     for (const auto& [start, end] : busy) {
         const uint32_t first = (free_from + kPage - 1) / kPage * kPage, last = start / kPage * kPage;
-        // If the system cannot free it, the memory is kept.
+        // Where the system cannot free the pages, madvise() fails and the memory is kept.
         if (last > first) madvise(memory_ + first, last - first, MADV_REMOVE);
         free_from = end;
         still_touched = std::max(still_touched, end);

@@ -1,7 +1,8 @@
 // The outbox, which holds payloads that are too long for a ring's line or an inbox's cell. It lies in the sender's region of the job
 // segment, where every process of the host can read it. Packets contain the offset of their payload. A process has one outbox for all
 // receivers. It is allocated in rotation, so that memory is written again only after a while. By then the reader's cache has evicted the
-// lines and they need not be fetched from there. A copy is thus two to three times as fast as with the same few lines again and again.
+// lines, and the sender need not fetch them from that cache. A copy is thus two to three times as fast as one that reuses a few lines again
+// and again.
 #pragma once
 
 #include <atomic>
@@ -61,7 +62,7 @@ class Outbox {
 
   private:
     // Least size of an allocated part, bytes. Smaller parts are not worth an entry. Besides, the reader's processor prefetches beyond a
-    // payload, into lines about to be written.
+    // payload, into lines that the sender is about to write.
     static constexpr uint32_t kLeast = 1024;
     Rotation<ReadCount, kOutboxBytes / kLeast, kLeast> rotation_;
     std::byte* memory_;

@@ -11,7 +11,7 @@
 namespace starling::shm {
 
 /// Several processes that read numbered payloads in this outbox without receiving packets. Each counts in its own memory how far it has
-/// read, so the owner must check there.
+/// read, so the owner of the outbox must read these counts.
 class Borrowers {
   public:
     Borrowers() = default;
@@ -60,8 +60,8 @@ class Lending {
 
     Outbox outbox_;
     uint64_t next_rest_ = 0;
-    std::vector<Borrowers*> borrowers_;             ///< all objects that were passed to allocate()
-    std::vector<std::unique_ptr<Borrowers>> left_;  ///< objects in borrowers_ that end_loans() received
+    std::vector<Borrowers*> borrowers_;             ///< all groups of readers that were passed to allocate()
+    std::vector<std::unique_ptr<Borrowers>> left_;  ///< groups of readers in borrowers_ that end_loans() received
 };
 
 }  // namespace starling::shm

@@ -60,7 +60,7 @@ std::byte* find_room(uint64_t bytes, uint64_t alignment) {
 
 Pages::~Pages() {
     if (data_) munmap(data_, bytes_);
-    // The program may have closed the descriptor, and opened a file under the same number.
+    // Check the inode before closing: the program may have closed the descriptor, and opened a file under the same number.
     if (kept_) job::withdraw_descriptor(name_.inode);
     struct stat status;
     if (owned_ && fstat(name_.descriptor, &status) == 0 && status.st_ino == name_.inode && status.st_dev == device_)
@@ -77,7 +77,7 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
         if (place) munmap(place, bytes);
         return false;
     }
-    // A core dump would fill the holes of the file, hidden or not.
+    // Exclude the mapping from core dumps, which would allocate the file's untouched pages, hidden or not.
     madvise(at, bytes, MADV_DONTDUMP);
     data_ = static_cast<std::byte*>(at);
     bytes_ = bytes;
@@ -121,7 +121,7 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     owned_ = true;
     device_ = status.st_dev;
     name_ = {knows_pids() ? static_cast<int32_t>(getpid()) : 0, descriptor, status.st_ino};
-    // If this fails, neighbors cannot map the memory, and use other ways.
+    // If the launcher gets no copy of the descriptor, neighbors cannot map the memory, and use other ways of access.
     kept_ = job::is_closed_to_others() && job::deposit_descriptor(descriptor, name_.inode);
     return true;
 }
@@ -150,7 +150,7 @@ bool Pages::open(const PagesName& name, uint64_t bytes, uint64_t limit, uint64_t
     errno = 0;
     const bool mapped = is_it && map(descriptor, limit, alignment);
     const int error = errno;
-    close(descriptor);  // the mapping stays
+    close(descriptor);  // the mapping outlives the descriptor
     errno = error;
     if (mapped) name_ = name;
     return mapped;

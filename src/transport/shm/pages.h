@@ -12,13 +12,13 @@ namespace starling::shm {
 
 /// The name by which neighbors find pages. Valid in all processes of a host.
 struct PagesName {
-    int32_t pid = 0;  ///< pid of the creator; 0: its pid is unknown here, and the launcher has the descriptor
+    int32_t pid = 0;  ///< pid of the creator; 0: unknown in this process, so the launcher provides the descriptor
     int32_t descriptor = -1;
     uint64_t inode = 0;  ///< inode of the file, which distinguishes it from a later one with the same descriptor
     bool valid() const { return descriptor >= 0; }
 };
 
-/// A mapping of such memory. It begins at a multiple of `alignment`, a power of two, if there is enough address space.
+/// A mapping of memory that neighbors can map. It begins at a multiple of `alignment`, a power of two, if there is enough address space.
 class Pages {
   public:
     Pages() = default;

@@ -46,7 +46,7 @@ struct alignas(64) ExchangedMemory {
 
 inline constexpr uint32_t kRingSlots = 24;
 inline constexpr uint64_t kRingStride = 80 * 1024;
-/// Offset of Presence: away from the doorbell, as processors fetch cache lines in pairs.
+/// Offset of Presence in a region: away from the doorbell, as processors fetch cache lines in pairs.
 inline constexpr uint64_t kPresenceOffset = 256;
 inline constexpr uint64_t kSymmetricOffset = 512;
 inline constexpr uint64_t kExchangedOffset = 768;

@@ -8,7 +8,8 @@ namespace starling::shm {
 
 namespace {
 
-/// First line of a ring that has had no user. In a build whose laps start shortly before their wrap, all lines are written before the wrap.
+/// Number of the first line of a ring that has had no sender. With kBeforeWrap (a test build) it is four laps before the 32-bit stamps
+/// wrap, so that all lines are written before the wrap.
 constexpr uint64_t kFirstLine = kBeforeWrap ? ((uint64_t{1} << 32) - 4) * kRingLines : 0;
 
 }  // namespace

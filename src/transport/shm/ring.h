@@ -144,7 +144,7 @@ class RingWriter {
 
     Ring* ring_ = nullptr;
     LinePosition next_;
-    uint64_t lines_limit_ = 0;  ///< number of consumed lines when it was last read
+    uint64_t lines_limit_ = 0;  ///< value of `consumed.lines` when it was last read
     uint64_t bulk_ = 0, bulk_limit_ = 0;
 };
 
@@ -172,7 +172,7 @@ class RingReader {
             return payload_in(outbox_, next_.place->payload, bytes);
         return ring_->bulk + bulk_span(bulk_, bytes).start % kBulkBytes;
     }
-    /// Returns the line of front() to the sender, in batches of a quarter of the ring.
+    /// Frees the line of front(). Credit for lines is returned to the sender in batches of a quarter of the ring.
     void pop() {
         const uint32_t bytes = next_.place->header.bytes;
         if (bytes > kInlineBytes) {
@@ -186,8 +186,8 @@ class RingReader {
     }
 
   private:
-    // Frees the line of front(), whose payload is in an outbox. Unread payloads take room there from all receivers, so credit for them is
-    // returned sooner.
+    // Frees the line of front(), whose payload is in an outbox. Unread payloads reduce the outbox's room for all receivers, so credit for
+    // them is returned sooner.
     void pop_outside(uint32_t bytes) {
         next_.advance(*ring_);
         outside_ += bytes;

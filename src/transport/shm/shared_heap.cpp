@@ -50,7 +50,7 @@ void show(SegmentRegion own) {
 bool make() {
     ExchangedHeap made;
     uint64_t bytes = room();
-    // There may be less address space than memory.
+    // Retry with a quarter of the size, since there may be less address space than memory.
     while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
     // The failure is not remembered: later there may be a free descriptor, or memory.
     if (bytes < kGiveBack) return false;

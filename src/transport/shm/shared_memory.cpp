@@ -46,11 +46,11 @@ bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     slot.path = this;
     if (has_ring()) return reserve_in_ring(bytes, slot);
     std::byte* outside = nullptr;
-    // No room in the outbox: the ring was closed after the caller had read payload_limit().
+    // Fail if the outbox has no room. A payload is this long here only if the ring was closed after the caller had read payload_limit().
     if (bytes > Cell::kPayload && !(outside = memory().lending_.reserve(bytes))) return false;
     Cell* const cell = claim(region.inbox(), memory().pid_);
     if (!cell) {
-        // The inbox may be full of packets for which the receiver was not woken.
+        // Wake the receiver: the inbox may be full of packets for which it was not woken.
         job::ring(region.doorbell());
         return false;
     }
@@ -70,7 +70,7 @@ bool ShmPath::reserve_long(uint32_t bytes, transport::PacketSlot& slot) {
     slot.rotates = slot.payload != nullptr;
     if (slot.rotates)
         slot.path = this;
-    else  // Readers that don't poll may hold the whole outbox, but this ring's bulk area is this reader's alone.
+    else  // Receivers that don't poll may hold the whole outbox, but only this receiver uses the ring's bulk area.
         slot.payload = out.reserve_bulk(bytes);
     slot.header = &out.header();
     return slot.payload != nullptr;
@@ -115,7 +115,7 @@ bool ShmPath::try_close() {
 
 // Handles close, the last packet on a ring. It is not popped, since the ring ends there.
 bool ShmPath::consume_close() {
-    // The close may have overtaken the accept that makes us ready.
+    // Leave the packet: the close may have overtaken the accept that makes this path ready.
     if (!ready_) return false;
     memory().sink_.connection(user, transport::ConnectionEvent::ended);
     return true;
@@ -153,8 +153,8 @@ void SharedMemory::forget(job::JobId job) {
     if (last_sender_ && last_sender_->to.job() == job) last_sender_ = nullptr;
 }
 
-/// Returns the sender's path. Null if the sender's job has ended: the sender cannot be answered, so its packet is dropped. Null and `later`
-/// if the job cannot be mapped now.
+/// Returns the sender's path. Null if the sender's job has ended: the sender cannot be answered, so its packet is dropped. Null, with
+/// `later` set, if the job cannot be mapped now.
 ShmPath* SharedMemory::sender_of(const Cell& cell, bool& later) {
     const CellSender& sender = cell.sender;
     if (last_sender_ && last_sender_->to.rank == sender.rank && last_sender_->to.job() == sender.job) return last_sender_;

@@ -67,8 +67,8 @@ class SharedMemory final : public transport::Transport, public transport::Connec
 
     uint64_t taken_ = 0;  ///< bits of the ring slots of our region that are in use
     ShmPath* users_[kRingSlots] = {};
-    /// Processes that may still write to a slot although their job has failed; 0: none. The slot is not reused before the process has
-    /// ended.
+    /// For each ring slot, the process that may still write to it although its job has failed; 0: none. The slot is not reused before the
+    /// process has ended.
     pid_t last_writers_[kRingSlots] = {};
 };
 

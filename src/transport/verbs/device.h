@@ -34,7 +34,7 @@ static_assert(sizeof(VerbsAddress) == 32);
 struct QueueAddress {
     uint8_t gid[16] = {};
     uint32_t queue = 0;
-    uint32_t first = 0;  ///< initial packet sequence number (PSN), 24 bits
+    uint32_t first = 0;  ///< number of reads and atomics that the queue serves concurrently
     uint16_t lid = 0;
     uint8_t mtu_log = 0;
     uint8_t reads = 0;  ///< reads and atomics that the queue serves concurrently
@@ -69,7 +69,7 @@ enum class WorkStatus : uint8_t {
     done,
     busy,       ///< nothing was sent, the queue is full; a `room` event follows
     broken,     ///< the queue is in the error state or closed, and sends nothing any more
-    too_long,   ///< nothing was sent
+    too_long,   ///< the message is too long; nothing was sent
     no_memory,  ///< memory of the device, or locked memory (RLIMIT_MEMLOCK), is used up; problem() explains it
 };
 

@@ -61,7 +61,7 @@ MemoryWatch::~MemoryWatch() {
         (void)!write(end_, &one, sizeof one);
         pthread_join(thread_, nullptr);
     }
-    close(fd_);  // this also ends all watches
+    close(fd_);  // closing the descriptor also ends all watches
     close(end_);
 }
 
@@ -108,7 +108,7 @@ void MemoryWatch::note(uint64_t begin, uint64_t end) {
 bool MemoryWatch::watch(const PageRange& memory) {
     uffdio_register wanted{};
     wanted.range = {memory.begin, memory.end - memory.begin};
-    wanted.mode = UFFDIO_REGISTER_MODE_WP;  // write protection is never set: the registration is for the events
+    wanted.mode = UFFDIO_REGISTER_MODE_WP;  // write protection is never enabled: the memory is registered only to get events
     return ioctl(fd_, UFFDIO_REGISTER, &wanted) == 0;
 }
 

@@ -55,7 +55,7 @@ class Registrations {
     const RegistrationCounters& counters() const { return counters_; }
 
   private:
-    using RegistrationMap = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< key: first address
+    using RegistrationMap = std::multimap<uint64_t, std::unique_ptr<Registration>>;  ///< registrations by their first address
     PageRange pages_of(const void* memory, uint64_t bytes) const;
     bool note_changes();
     void invalidate(const PageRange& changed);

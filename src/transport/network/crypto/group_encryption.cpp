@@ -7,7 +7,7 @@
 namespace starling::network {
 
 namespace {
-constexpr size_t kClear = sizeof(uint64_t);  ///< bytes of the group's key
+constexpr size_t kClear = sizeof(uint64_t);  ///< bytes at the beginning of a datagram that are not encrypted: the group's key
 }
 
 GroupEncryption::GroupEncryption(const Cipher& cipher, const uint64_t (&secret)[4])

@@ -9,11 +9,11 @@ namespace starling::network {
 
 namespace {
 constexpr uint32_t kHot = 64;  ///< recent datagrams to a peer that justify a lane
-/// Factor by which a peer's recent datagrams must exceed those of a lane's holder to take over the lane.
+/// Factor by which a peer's recent datagrams must exceed those of another peer to take over that peer's lane.
 constexpr uint32_t kHotter = 4;
 }  // namespace
 
-// Halves the peer's count for each interval that has passed since it was updated.
+// Returns the peer's count of recent datagrams: halved for each interval since it was updated.
 uint32_t Endpoint::EndpointState::heat_of(const EndpointPeer& member) const {
     return member.heat >> std::min<uint64_t>(span - member.heated_at, 31);
 }
@@ -27,7 +27,7 @@ int Endpoint::EndpointState::lane_for(EndpointPeer& member, const Destination& w
 }
 
 int Endpoint::EndpointState::seek_lane(EndpointPeer& member, const Destination& where) {
-    // Lanes are opened one by one, each when all before are in use.
+    // Lanes are opened one by one: another only when all open ones are in use.
     ConnectedSocket* coldest = lanes;
     for (ConnectedSocket& lane : lanes) {
         if (!lane.user || heat_of(*lane.user) < heat_of(*coldest->user)) coldest = &lane;

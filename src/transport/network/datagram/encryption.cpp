@@ -24,7 +24,8 @@ int Endpoint::EndpointState::open_sealing() {
     return MPI_SUCCESS;
 }
 
-/// Returns a new lock for the peer; null if the secret of the peer's job is not known (yet), or the job has none.
+/// Creates the DatagramLock (keys and replay window) for a peer. Returns null if the secret of the peer's job is not known yet, or the job
+/// has none.
 std::unique_ptr<DatagramLock> Endpoint::EndpointState::make_lock(const PeerName& peer) {
     const job::NetworkSecret* const theirs = upcalls.secret(upcalls.context, peer.job, peer.rank);
     if (!theirs || !*theirs) return nullptr;
@@ -32,7 +33,7 @@ std::unique_ptr<DatagramLock> Endpoint::EndpointState::make_lock(const PeerName&
     return std::make_unique<DatagramLock>(*sealing->cipher, pair, self, peer);
 }
 
-/// Returns the lock for a peer that link knows, created if there is none.
+/// Returns the DatagramLock for a peer that link knows, created if there is none.
 DatagramLock* Endpoint::EndpointState::lock_with(const PeerName& peer) {
     const auto found = sealing->locks.find(peer);
     if (found != sealing->locks.end()) return found->second.get();
@@ -59,8 +60,8 @@ void Endpoint::EndpointState::seal(const EndpointPeer& member, const iovec* part
     sealed[1] = {place + kClearHead, bytes + kSealBytes - kClearHead};
 }
 
-/// Decrypts a sealed datagram in place. Returns false if the datagram must not be processed now. `kept` is then set if it must be stored,
-/// because its sender's job is not known yet.
+/// Decrypts a sealed datagram in place. Returns false if the datagram must not be processed now; `kept` is set if it must be stored until
+/// its sender's job is known.
 bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     kept = false;
     if (!may_be_sealed(arrival.data, arrival.bytes, identity.key, identity.rank)) {
@@ -69,7 +70,7 @@ bool Endpoint::EndpointState::unseal(ReceivedDatagram& arrival, bool& kept) {
     }
     const PeerName from = sender_of(arrival.data);
     const auto known = sealing->locks.find(from);
-    // A new lock is stored only after it has opened a datagram, since anyone can claim to be any sender.
+    // Store a new lock only after it has opened a datagram, since any host can claim to be any sender.
     std::unique_ptr<DatagramLock> fresh;
     if (known == sealing->locks.end()) {
         fresh = make_lock(from);

@@ -68,8 +68,8 @@ uint32_t Endpoint::EndpointState::own_address() const {
     return 0;
 }
 
-// Reads the interfaces into `rails`. This is done when the first peer is added, or earlier if STARLING_IP_INTERFACES is set and may be
-// wrong. The kernel lists its interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
+// Reads the interfaces into `rails` when the first peer is added, or earlier if STARLING_IP_INTERFACES is set and may be wrong. The kernel
+// lists its interfaces under one lock for all processes and network namespaces, which takes a fifth of the startup time.
 int Endpoint::EndpointState::open_rails() {
     const int error = rails.open(rail_choice);
     watch_rails();
@@ -102,7 +102,8 @@ void Endpoint::EndpointState::open_doors() {
     }
 }
 
-// Without rails the kernel's routes are used, which return an error if nothing can be reached.
+// Reads the rails if that was not done yet. Ignore a failure: without rails the kernel's routes are used, and they report unreachable
+// addresses.
 void Endpoint::EndpointState::need_rails() {
     if (!rails_open && open_rails() != MPI_SUCCESS) clear_failure();
 }
@@ -162,14 +163,14 @@ void Endpoint::EndpointState::find_paths(EndpointPeer& member) {
     const bool known = member.port != 0;
     for (int i = 0; known && i < member.address_count; ++i) {
         const uint16_t rail = rails.towards(member.addresses[i], used);
-        // An address that this host has too, such as that of a bridge that every host has, does not lead to the peer.
+        // Skip an address that this host has too, such as that of a bridge that exists on every host: it does not lead to the peer.
         if (rail != Rails::kRouted && !rails.is_own(member.addresses[i])) add(member.addresses[i], rail);
     }
     for (int i = 0; known && count == 0 && i < member.address_count; ++i) add(member.addresses[i], Rails::kRouted);
     for (int w = 0; w < count; ++w)
         datagrams[w] = std::max(wanted[w].rail == Rails::kRouted ? 1500 : rails[wanted[w].rail].mtu, 576u) - 28;
     if (member.ports) {
-        // Two UDP paths, if there are as many, are kept beside the verbs paths: they are the last resort.
+        // Keep up to two UDP paths beside the verbs paths, as the last resort.
         Route by_verbs[kMaxAddresses];
         uint32_t longest[kMaxAddresses];
         const int kept = std::min(count, 2), more = verbs_routes(member, by_verbs, longest, kMaxAddresses - kept);
@@ -229,7 +230,7 @@ void Endpoint::EndpointState::learn(EndpointPeer& member, const ReceivedDatagram
     find_paths(member);
 }
 
-/// Returns the entry for a new address: a free one, otherwise that of an address that does not answer, otherwise the last.
+/// Returns the entry to use for a new address: a free one, else that of an address that does not answer, else the last.
 uint32_t& Endpoint::EndpointState::place_for_address(EndpointPeer& member) const {
     if (member.address_count < kMaxAddresses) return member.addresses[member.address_count++];
     const auto answers = [&member](uint32_t address) {

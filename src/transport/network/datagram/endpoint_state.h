@@ -120,13 +120,13 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     // Functions of ud_queue.cpp.
     void adopt(std::unique_ptr<verbs::Ports> ports);
     void send_by_verbs(EndpointPeer& member, const Route& route, uint32_t number, const iovec* parts, int count);
-    /// Returns whether the sockets may be skipped in this poll.
+    /// Polls the verbs ports. Returns whether the sockets may be skipped in this poll.
     bool poll_verbs(uint64_t now);
     bool receive_ready(uint64_t now);
     void sockets_brought(uint64_t now);
     void follow_ports(uint64_t now);
     void wake_waiting(uint64_t now);
-    /// Sends our port list to the peer, unless the peer has it. Sends nothing if no data waits for the peer and it has no ports itself.
+    /// Sends our port list to the peer, unless the peer has it. Sends nothing to a peer that has no ports, if no data waits for it.
     void send_ports(EndpointPeer& member, uint64_t now);
     /// Writes the verbs routes to the peer, at most `most`, with the longest datagram of each; returns their number.
     int verbs_routes(const EndpointPeer& member, Route* routes, uint32_t* datagrams, int most) const;
@@ -163,12 +163,12 @@ struct Endpoint::EndpointState final : SessionEnvironment {
     ConnectedSocket lanes[Udp::kLanes];
     uint64_t span = 0;  ///< number of the current interval, for the members' heat
     int epoll = -1;
-    static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< the bit after those of the sockets
+    static constexpr uint32_t kRails = 1u << Udp::kSockets;  ///< bit in the sockets' bit set for the rails' netlink socket
     static constexpr uint32_t kPorts = kRails << 1;
     std::unordered_map<PeerName, std::unique_ptr<EndpointPeer>, NameHash> members;
     EndpointPeer* last = nullptr;  ///< the session of the last datagram that arrived
     List<Session, &Session::active_hook> active;
-    uint64_t earliest = UINT64_MAX;  ///< time (ns) before which no session has a deadline
+    uint64_t earliest = UINT64_MAX;  ///< time (ns) before which no session's timer expires
     uint64_t rails_at = 0;           ///< time (ns) of the next check for changes of rails
     uint64_t last_epoch = 0;
     uint64_t now = 0;  ///< time (ns) of the current or the last poll

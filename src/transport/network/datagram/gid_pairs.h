@@ -10,8 +10,8 @@
 
 namespace starling::network {
 
-/// All usable ports of a process. A received list replaces the process's earlier list. On the wire: the addresses in their memory layout,
-/// one after the other.
+/// All usable ports of a process. A received list replaces the sender's earlier one. On the wire: the addresses in their memory layout, one
+/// after the other.
 struct PortAddresses {
     static constexpr uint32_t kMost = verbs::Ports::kMost;
     static constexpr uint32_t kMostBytes = kMost * sizeof(verbs::VerbsAddress);

@@ -72,7 +72,7 @@ bool Rails::refresh() {
     return any && read();
 }
 
-// Reads all interfaces again, whatever the messages said: messages may have been lost.
+// Reads all interfaces again, whatever netlink reported, since netlink messages may have been lost.
 bool Rails::read() {
     ifaddrs* list = nullptr;
     if (getifaddrs(&list) != 0) return false;
@@ -133,7 +133,7 @@ bool Rails::note(const Rail& seen) {
         rail.usable = seen.usable;
         return !same;
     }
-    // An interface may have had many addresses: the entry of a rail that is no longer usable is reused.
+    // Reuse the entry of a rail that is no longer usable: an interface may have had many addresses.
     Rail* const place = count_ < kMost ? &rails_[count_++]
                                        : std::find_if(rails_, rails_ + kMost, [](const Rail& rail) { return !rail.usable; });
     if (place == rails_ + kMost) return false;

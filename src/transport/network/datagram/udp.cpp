@@ -18,7 +18,7 @@ namespace starling::network {
 namespace {
 
 constexpr int kSocketBuffer = 4 << 20;  ///< size of each socket's send and receive buffer, requested from the kernel, bytes
-/// Limits of a run of datagrams that the kernel splits: bytes in all, and number of datagrams.
+/// Limits of a run (datagrams passed to the kernel in one block, which it splits): bytes in all, and number of datagrams.
 constexpr uint32_t kRunBytes = 65000;
 constexpr int kRunMost = 32;
 
@@ -30,8 +30,8 @@ void set_buffer_sizes(int fd) {
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
 }
 
-/// Sets the options that all sockets of the port share. SO_REUSEPORT is set only after the port was chosen, or the kernel could choose one
-/// that another process of this user shares.
+/// Sets the options that all sockets of the port share. SO_REUSEPORT is set only after the port was chosen: otherwise the kernel could
+/// choose one that another process of this user shares.
 void prepare(int fd) {
     set_buffer_sizes(fd);
     const int discover = IP_PMTUDISC_DO, share = 1;
@@ -154,7 +154,7 @@ bool Udp::open_door(uint32_t address, std::span<const uint32_t> kept, int epoll,
     if (place == end) {
         ++door_count_;
     } else {
-        // Explicit, since a forked child of the program may also have the descriptor.
+        // Remove the socket from epoll explicitly, since a forked child of the program may also have the descriptor.
         epoll_ctl(epoll, EPOLL_CTL_DEL, place->fd, nullptr);
         close(place->fd);
     }
@@ -173,7 +173,7 @@ int Udp::point_lane(int lane, const Destination& where) {
     mine.sin_port = htons(port_);
     mine.sin_addr.s_addr = where.from ? where.from : sockets_[0].address;
     if (!is_new) {
-        // A lane that is bound to an address of another rail cannot be connected here.
+        // Fail if the lane's socket is bound to an address of another rail: it cannot be connected to this destination.
         sockaddr_in bound;
         socklen_t length = sizeof bound;
         if (interfaces_ &&
@@ -290,8 +290,7 @@ int Udp::send_small(UdpSendBatch& out) {
     return errno;
 }
 
-// Sends one datagram or run; returns 0 or errno. The kernel reports an error that an earlier datagram caused once, so a failed call is
-// repeated.
+// Sends one datagram or run; returns 0 or errno. A failed call is repeated, since the kernel reports an error of an earlier datagram once.
 int Udp::send_run(int first, int run) {
     const Destination& where = out_[first].where;
     if (run == 1 && out_[first].bytes <= kCopied && (where.interface == 0 || where.lane != Destination::kNoLane))
@@ -312,7 +311,7 @@ void Udp::flush_queued() {
         int run = run_of_equals(first);
         int error = send_run(first, run);
         if (error != 0 && run > 1 && error != EAGAIN) {
-            // Perhaps the device cannot send the run. Sent one by one, the datagrams show which of them fails, and why.
+            // The device may be unable to send runs. Send the datagrams one by one, which shows which of them fails, and why.
             if (error == EIO || error == EINVAL || error == EOPNOTSUPP) segmentation_ = false;
             run = 1;
             error = send_run(first, run);
@@ -332,7 +331,8 @@ void Udp::refuse(int first, int count, int error) {
     for (int i = first; i < first + count; ++i) refused_(context_, out_[i].token, out_[i].number, meaning_of(error));
 }
 
-// Requests one datagram at a time while they arrive singly: requesting more costs a second check of the socket in the kernel.
+// Adapts the number of datagrams that the next receive() requests: one while they arrive singly, since requesting more costs a second check
+// of the socket in the kernel.
 void Udp::adapt(Socket& socket, int received) {
     const bool filled = received == socket.wanted;
     if (filled && socket.filled)

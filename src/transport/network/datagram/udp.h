@@ -93,7 +93,7 @@ class Udp {
         if (queued_ > 0) flush_queued();
     }
 
-    /// Returns the bit of a lane's socket, for expect().
+    /// Returns the bit of a lane's socket in the set for expect().
     static uint32_t bit_of(int lane) { return 1u << (lane + 1); }
     /// Sets the sockets that are known to be readable: they are read before any other.
     void expect(uint32_t sockets) { expected_ = sockets; }

@@ -1,5 +1,6 @@
-// Multicast groups on InfiniBand and RoCE: the datagram queue of a port joins the same addresses. Only a member that receives nothing shows
-// that a port can't reach a group. Its report makes the sender (Group::report_unreachable) use the next rail, which is another port or UDP.
+// Multicast groups on InfiniBand and RoCE: the datagram queue of a port joins the same addresses. Only missing datagrams at a member show
+// that a port can't reach a group. The member's report makes the sender (report_unreachable) use the next rail, which is another port or
+// UDP.
 #include <cstring>
 
 #include "base/counters.h"

@@ -207,7 +207,7 @@ int GroupSockets::socket_for(const GroupMember& member) const {
     const uint16_t usable = rails_.usable();
     if (usable == 0) return -1;
     const uint32_t ports = ready_ports(member), place = member.tries_ % (ports + usable);
-    // If a port has just refused the datagram, the socket at the same index is used.
+    // After a port has refused the datagram, the socket at the same index is used.
     uint32_t skip = (place >= ports ? place - ports : place) % usable;
     uint16_t rail = 0;
     while (!rails_[rail].usable || skip-- > 0) ++rail;

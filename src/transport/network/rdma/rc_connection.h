@@ -52,7 +52,7 @@ struct QueuePair {
 struct RcFrame {
     static constexpr uint16_t kMagic = 0x6352;
     enum class RcFrameKind : uint8_t {
-        hello = 1,  ///< first frame on a queue; shows that the queue works
+        hello = 1,  ///< first frame on a queue, by which the peer learns that the queue works
         fragment,   ///< fragment of a stream: an RcPiece, then the bytes
         finish,     ///< last frame on a queue
         written,    ///< an RDMA target was written; `bytes` is the target's word
@@ -149,7 +149,7 @@ class RcConnection final : public Connection {
     bool finish_received_ = false;
     bool left_pending_ = false;                   ///< whether the frame ring_left is still to be sent
     uint32_t frames_out_ = kCounterStart;         ///< number of frames given to the queue
-    uint32_t frames_in_ = kCounterStart;          ///< number of frames received by the queue
+    uint32_t frames_in_ = kCounterStart;          ///< number of frames received from the queue
     uint64_t short_frames_ = 0;                   ///< number of recent frames short enough for a ring
     uint32_t foreseen_ = 0;                       ///< number of messages that a plan expects; 0: the peer is not in the plan
     bool no_ring_ = false;                        ///< whether this side or the peer has no memory for a ring
@@ -307,8 +307,9 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
-    uint32_t rings_ = 0;    ///< number of rings that are granted now
-    uint32_t in_line_ = 0;  ///< number of short frames of connections without a ring, since the last comparison
+    uint32_t rings_ = 0;  ///< number of rings that are granted now
+    uint32_t in_line_ =
+        0;  ///< short frames on connections without a ring, since their use was last compared with that of rings
     /// Rings to be freed by poll(), since a frame being handled may be in one.
     std::vector<std::unique_ptr<RcRing>> old_rings_;
     List<RcArrival, &RcArrival::hook> lost_;  ///< RDMA targets that poll() reports as lost

@@ -79,7 +79,7 @@ bool RcRing::credit(uint32_t consumed) {
     return true;
 }
 
-// How connections use rings.
+// How RC connections use rings: granting, withdrawing, and receiving from them.
 
 namespace {
 constexpr uint32_t kLooks = 256;  ///< short frames of connections without a ring, after which the use of all rings is compared
@@ -109,7 +109,7 @@ bool Rc::on_ring_offer(RcConnection& connection, const std::byte* data, uint32_t
     if (bytes != sizeof(RcFrame) + sizeof offer) return false;
     std::memcpy(&offer, data + sizeof(RcFrame), sizeof offer);
     if (connection.ring_out_ && !connection.ring_out_->left) return false;
-    // The mirror of an earlier ring can be reused: its owner received ring_left, behind all writes, before it sent this offer.
+    // Reuse the mirror of an earlier ring: its owner received ring_left, behind all writes, before it sent this offer.
     if (!connection.ring_out_) connection.ring_out_ = RcRing::make(*connection.port_);
     if (connection.ring_out_) return connection.ring_out_->point(offer), true;
     clear_failure();
@@ -123,7 +123,7 @@ bool Rc::on_ring_back(RcConnection& connection) {
     return true;
 }
 
-/// Handles the writer's reply ring_left: all frames that it wrote into the ring have arrived.
+/// Handles the peer's reply ring_left, which it sends behind all frames that it wrote into the ring.
 void Rc::on_ring_left(RcConnection& connection) {
     connection.no_ring_ = connection.ring_in_ && !connection.ring_in_->leaving;
     drop_ring_in(connection);

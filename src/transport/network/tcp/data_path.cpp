@@ -14,8 +14,8 @@ namespace starling::network {
 
 namespace {
 
-/// Bytes of the first read, and of the next one if the first was filled. A fragment is later read in place, but its bytes in the previous
-/// read are copied, so reads are no longer than necessary.
+/// Bytes of the first read, and of the next one if the first was filled. Later reads of a fragment go straight to its destination, but the
+/// part in the buffer must be copied. So reads are no longer than necessary.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
 constexpr int kReadsAtOnce = 16;
 constexpr uint64_t kPumpBytes = 8u << 20;       ///< most bytes sent in one call, before other connections are served
@@ -219,8 +219,8 @@ void TcpEngine::on_writable(TcpSocket& socket) {
     pump(*socket.connection);
 }
 
-/// Lets the session send its frames, and sends new addresses, before fragments. Returns whether the socket that carries the frames can take
-/// more.
+/// Before fragments are sent, lets the session send its frames, and sends new rail addresses. Returns whether the socket that carries the
+/// frames can take more.
 bool TcpEngine::grant_room(Connection& connection) {
     ConnectionParts& of = parts(connection);
     const auto can = [&] {

@@ -51,8 +51,8 @@ struct TcpSocket {
     uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
     uint64_t queried_at = 0;   ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
-    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than queried_at: no answer yet
-    /// Numbers of segments sent and repeated when the connection was last trusted.
+    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than queried_at: none to that datagram
+    /// Numbers of segments sent and retransmitted when the connection's last pause ended.
     uint64_t sent_before = 0, repeated_before = 0;
     uint64_t last_active = 0;  ///< number of the poll that last moved data
     size_t read_bytes = 0;     ///< number of bytes that the next read asks for
@@ -80,13 +80,13 @@ struct ConnectionParts {
     uint64_t deadline = UINT64_MAX;  ///< time limit (ns) of state waiting
     uint64_t redial_at = UINT64_MAX;
     uint64_t redial_pause = 0;
-    uint64_t pause_ends = UINT64_MAX;  ///< time (ns) before which the current doubt does not end
-    uint64_t pause = 0;                ///< minimum length (ns) of the current or last doubt
+    uint64_t pause_ends = UINT64_MAX;  ///< time (ns) of the earliest end of the current pause; UINT64_MAX: not paused
+    uint64_t pause = 0;                ///< minimum length (ns) of the current or last pause
     uint64_t trusted_since = 0;
     std::vector<TcpSocket*> sockets;  ///< sockets of the connection in any state
     TcpSocket* primary = nullptr;     ///< the socket that carries the frames
     StreamList working;               ///< streams with data to send, the next one first
-    StreamList waiting;               ///< streams whose data was all given to sockets, but is not confirmed
+    StreamList waiting;               ///< streams that were passed to sockets completely, but are not confirmed yet
     std::string last_failure;
 };
 
@@ -106,7 +106,7 @@ struct TcpEngine {
     bool warned_descriptors = false;
     bool anything = false;  ///< whether this poll has done anything
     uint64_t now = 0, polls = 0;
-    uint64_t next_event = UINT64_MAX;  ///< time (ns) of the earliest time limit; 0: poll is due
+    uint64_t next_event = UINT64_MAX;  ///< time (ns) of the earliest time limit; 0: poll() is due
     PathId next_path = 1;
     int blocked = 0, callers = 0;  ///< number of sockets with `blocked` set; number in state caller
     std::vector<TcpRail> rails;

@@ -44,7 +44,7 @@ int FrameReader::prepare(FrameSink& sink, std::byte* buffer, size_t bytes, iovec
             direct_ = rest + padding_;
             return 3;
         }
-        buffer_ += -(rest + padding_) % kFrameAlignment;  // so that the next frame is aligned
+        buffer_ += -(rest + padding_) % kFrameAlignment;  // offset by which the next frame is aligned
         parts[0] = {buffer_, bytes - static_cast<size_t>(buffer_ - buffer)};
         return 1;
     }

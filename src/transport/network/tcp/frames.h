@@ -52,7 +52,7 @@ class FrameSink {
   public:
     virtual ~FrameSink() = default;
     virtual bool frame(TcpFrameKind kind, const std::byte* contents, size_t bytes) = 0;
-    /// Implement TcpUpcalls::target, unpack and piece, which are described there.
+    /// Implement ConnectionUpcalls::target, unpack and fragment, which are described there.
     virtual std::byte* target(const StreamFragment& fragment, uint64_t done, uint64_t bytes) = 0;
     virtual void unpack(const StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes) = 0;
     virtual bool on_fragment(const StreamFragment& fragment) = 0;

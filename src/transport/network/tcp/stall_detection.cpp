@@ -13,9 +13,9 @@ namespace {
 
 constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;  ///< ns between health checks while streams wait for data that sockets have taken
-constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< ns between checks whether a doubted connection has delivered
-constexpr uint64_t kLongestDoubt = 16;         ///< longest doubt, as a multiple of the first
-constexpr uint64_t kForgiven = 8;  ///< after this multiple of the last doubt without another, doubts start short again
+constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< ns between checks whether a paused connection has delivered its data
+constexpr uint64_t kLongestDoubt = 16;         ///< longest pause, as a multiple of the first
+constexpr uint64_t kForgiven = 8;  ///< a pause is as long as the first if none ended within this multiple of the last
 /// Patience (ns) while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
 constexpr uint64_t kRepairPatienceNs = 6'000'000;
 /// Share of retransmitted segments (1/kRepeatedShare, at least kRepeatedMost) above which datagrams do better. An exception is a link that
@@ -66,7 +66,7 @@ void TcpEngine::check_health(TcpSocket& socket) {
 }
 
 /// Restarts the stall checks after this process has not polled for long; perhaps it was stopped. Answers from before prove nothing about
-/// data that arrived since, so each connection is checked and asked about again.
+/// data that arrived since, so each connection is checked, and its peer queried, again.
 void TcpEngine::resume() {
     back_at = now;
     for (auto& socket : sockets) {
@@ -106,7 +106,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
     return silent >= patience && now - socket.answered_at >= patience / 2;
 }
 
-/// Returns whether the connection stalls. The session calls this function when the peer has answered a question, but has not received the
+/// Returns whether the connection stalls. The session calls this function when the peer has answered a query, but has not received the
 /// frames.
 bool TcpEngine::stalls(Connection& connection) {
     if (back_at != 0 && now - back_at < kAwayNs) return false;  // the answer may be older than this process's pause
@@ -119,14 +119,14 @@ bool TcpEngine::stalls(Connection& connection) {
     if (health.acked != socket.acked || socket.queried_at == 0) socket.queried_at = now;
     if (!health.unacknowledged) socket.queried_at = 0;
     socket.acked = health.acked;
-    // Data that has reached the peer's host will be read. A connection that progresses is slow but not stuck.
+    // The connection is slow, not stuck, if it progresses or all data has reached the peer's host, whose process will read the data.
     if (!health.unacknowledged || !(as_before || health.timed_out)) return false;
     pause(connection);
     return true;
 }
 
-/// Stops using the connection, and withdraws from its sockets the stream data that they have, which may be delayed for long. The session
-/// repeats the frames itself.
+/// Stops using the connection, and withdraws the stream data that its sockets have taken, which may be delayed for long. The session
+/// retransmits its frames by itself.
 void TcpEngine::pause(Connection& connection) {
     ConnectionParts& of = parts(connection);
     if (connection.paused_ || connection.state_ != Connection::CarrierState::open) return;

@@ -260,7 +260,8 @@ void TcpEngine::handle(TcpSocket& socket, uint32_t events) {
         case TcpSocket::TcpState::caller:
             return on_hello(socket);
         case TcpSocket::TcpState::open:
-            // After the peer's finish frame nothing is read here, but data that is sent to it may still be lost.
+            // After the peer's finish frame nothing is read from the socket. Data that is sent to the peer may still be lost, and only a
+            // reset shows that.
             if ((events & EPOLLERR) && socket.ended)
                 return doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: reset");
             if ((events & EPOLLOUT) && socket.blocked) on_writable(socket);

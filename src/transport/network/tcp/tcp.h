@@ -2,7 +2,7 @@
 // base path (offer() on one side, dial() on the other). It then carries
 //  - frames of the session, opaque here and in order, on the first of its sockets. The session stores their packets until the peer has
 //    acknowledged them. So a socket may break at any time, and the session repeats them on another one or as datagrams.
-//  - fragments of streams (`piece` in the code), on all of its sockets. Each socket takes the next fragment when it has room. The data is
+//  - fragments of streams, on all of its sockets. Each socket takes the next fragment when it has room. The data is
 //    written from the sender's memory and read into the receiver's without another copy.
 // The listener is opened with the first offer, so a process without connections has no TCP socket at all. Not thread-safe: all calls under
 // the library's lock.
@@ -49,9 +49,10 @@ struct TcpOptions {
     bool on_rails_alone = false;                ///< whether to listen on the rails' addresses only; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
-    uint64_t pause_ns = 4'000'000'000;          ///< pause of a connection that stalled; doubled each time, up to 16 times
-    /// How long data may stay unacknowledged, besides two round trips. The receiver's kernel delays acknowledgements of up to two segments
-    /// by 40 ms while its process answers. It delays any number of them while a process that was reading is not scheduled.
+    uint64_t pause_ns =
+        4'000'000'000;  ///< first pause of a connection that stalled; each further one is doubled, up to 16 times this
+    /// How long data may stay unacknowledged, besides two round trips. While the receiving process answers, its kernel delays
+    /// acknowledgements of up to two segments by 40 ms. It delays any number of them while a process that was reading is not scheduled.
     uint64_t patience_ns = 50'000'000;
     uint64_t fragment_bytes = 512 * 1024;     ///< longest fragment; a frame waits for at most one fragment
     int send_buffer = 0, receive_buffer = 0;  ///< buffer sizes of a socket in bytes; 0: the kernel decides

@@ -19,7 +19,7 @@ bool ascending(const AckRange* ranges, int count) {
     uint64_t end = 0;
     for (int i = 0; i < count; ++i) {
         if (ranges[i].length == 0 || ranges[i].length % kGrain != 0 || ranges[i].start % kGrain != 0) return false;
-        // Reject a range that begins at the cumulative acknowledgement, which would cover it.
+        // Reject a range that begins at the cumulative acknowledgement, since the acknowledgement would include it.
         if (ranges[i].start <= end) return false;
         end = uint64_t{ranges[i].start} + ranges[i].length;
     }
