@@ -162,7 +162,7 @@ class DaemonClient {
     void check_daemon() {
         const std::chrono::milliseconds limit(config().silence_ms);
         const auto now = EventLoop::Clock::now();
-        if (now - last_check_ > limit / 2) last_received_ = now;  // silence during a suspension of this process
+        if (now - last_check_ > limit / 2) last_received_ = now;  // ignore silence while this process was suspended
         last_check_ = now;
         if (finished_ || loop_.stopped()) return;
         if (now - last_received_ > limit) return stop_with_error();
