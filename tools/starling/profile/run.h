@@ -36,7 +36,7 @@ struct Amount {
     Amount operator*(double weight) const { return {messages * weight, bytes * weight}; }
 };
 
-/// Size classes of messages, as the paths distinguish them.
+/// Size classes of messages: up to 1 KB, up to the eager limit, and sent by rendezvous.
 enum Size : uint8_t { small, pool, large };
 inline constexpr size_t kSizes = 3;
 
