@@ -22,12 +22,12 @@ STARLING_STATE decltype(other_locate) other_locate = nullptr;
 
 namespace {
 
-/// Timeout of resolve(), in which the daemon has to find a job.
+/// Timeout of resolve(), ns: the time that the daemon has to find a job.
 constexpr uint64_t kResolveNs = 30'000'000'000;
-/// Requests sent at a time. A reply about one rank also fills in the other ranks of its host, so most of the remaining requests are
-/// answered by then.
+/// Maximum number of requests sent at a time. A reply about one rank also fills in the other ranks of its host, which answers most of the
+/// requests that wait.
 constexpr size_t kMost = 32;
-constexpr uint32_t kWholeJob = ~0u;  ///< value of PendingLookup::rank: the request is for the job's location
+constexpr uint32_t kWholeJob = ~0u;  ///< value of PendingLookup::rank: the request is for the job's location, not a rank's port
 
 struct PendingLookup {
     job::JobId job;
@@ -66,21 +66,23 @@ void put(job::JobId job, uint32_t rank) {
     questions.push_back(std::make_unique<PendingLookup>(PendingLookup{job, rank, word, false, {}, 0}));
 }
 
-/// Returns whether another request's reply, or another process's, has answered this one too.
+/// Returns whether the request has become needless: the reply to another request, of this or another process, has brought the information,
+/// or the job has ended.
 bool answered_already(const PendingLookup& question) {
     Job* job = job_with_id(question.job);
     if (question.rank == kWholeJob) return job && job->mapped();
     return !job || job->dead() || job->segment().port(question.rank).load() != question.word;
 }
 
-/// Returns whether the request is finished, and with which error. After an error, a caller that still needs the answer asks again.
+/// Returns whether the request is finished; sets `error` if it failed. After an error, a caller that still needs the information makes a
+/// new request.
 bool advance(PendingLookup& question, int& error) {
     if (answered_already(question)) return true;
     if (other_locate && question.rank != kWholeJob && question.job == self().job->address().id)
         return other_locate(self().job->segment(), question.rank);
     bool done = false;
     if ((!question.sent && query(question)) || question.call.poll(done)) {
-        error = MPI_ERR_OTHER;  // an error of the own daemon says nothing about the peer
+        error = MPI_ERR_OTHER;  // an error of this host's daemon does not mean that the peer has failed
         return true;
     }
     if (!done) return false;
@@ -92,7 +94,7 @@ bool advance(PendingLookup& question, int& error) {
 }
 
 void finish(const PendingLookup& question, int error) {
-    if (question.rank == kWholeJob) return;  // its processes send again, and then the job is known or not
+    if (question.rank == kWholeJob) return;  // nothing to do: when processes of that job send again, it is looked up again
     Job* job = job_with_id(question.job);    // the job may have been forgotten
     if (Peer* peer = job ? job->find_peer(question.rank) : nullptr) on_located(*peer, error, question.polls);
 }
@@ -142,7 +144,7 @@ bool poll_answers() {
 }
 
 void notify_abandoned(const Job& job, uint32_t rank) {
-    if (other_locate) return;  // there is no daemon
+    if (other_locate) return;  // another process manager has started this job, so there is no daemon
     const Process& me = self();
     const control::JobQuery query{job.address().id, rank};
     control::ControlCall call;

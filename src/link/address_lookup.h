@@ -12,12 +12,12 @@ int resolve(job::JobAddress& address);
 /// Starts to find and map the job with this id, from which a packet has arrived. Repeated calls while this is pending cost nothing.
 void start_resolving(job::JobId id);
 
-/// Makes the daemon write the rank's port and state into the job's address table. If they are not known yet, it does so when they are; if
-/// they are, it updates them. Does not wait. Repeated calls while the request is pending cost nothing.
+/// Makes the daemon write the rank's port and state into the job's address table: at once if the daemon knows them, otherwise when it
+/// learns them. Does not wait. Repeated calls while the request is pending cost nothing.
 void locate(Job& job, uint32_t rank);
 
 /// Makes the daemon notify the rank, on another host, that this process has declared it unreachable. Does not wait. If the notice is lost,
-/// the rank finds out when it next sends to this process.
+/// the rank finds out at its next message to this process.
 void notify_abandoned(const Job& job, uint32_t rank);
 
 /// Processes the daemon's replies. Returns whether there were any.
@@ -26,11 +26,11 @@ bool poll_answers();
 /// Returns whether requests are pending.
 bool has_pending_queries();
 
-/// Alternative to locate() for ranks of the own job, if another process manager has started it: called repeatedly until it returns true.
-/// Null: the daemon is asked.
+/// Alternative to locate() for ranks of this process's own job, if another process manager has started it. Called repeatedly until it
+/// returns true. Null: the daemon is asked.
 extern bool (*other_locate)(job::JobSegment& segment, uint32_t rank);
 
-/// Returns whether an answer may arrive without a ring of the doorbell, so that a sleep must be short.
+/// Returns whether a reply may arrive without a ring of the doorbell, so that sleeps must be short.
 bool must_poll_for_answers();
 
 }  // namespace starling::link

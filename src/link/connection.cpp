@@ -2,11 +2,11 @@
 
 namespace starling::link {
 
-// Simultaneous requests need no tie-break. Each end's open carries a slot, so the two opens serve as each other's accepts. (If both
-// processes offer TCP ports, the transport decides which of them connects.) A close is answered by a close on the path itself, after
-// everything sent on it, so nothing is lost. An open travels on the base path, and if it overtakes the peer's close, it waits for it. A
-// broken connection is closed without an answer, since the peer sees the same. Only one that never opened is refused, because the peer
-// would wait.
+// Simultaneous `open` packets need no tie-break: each carries a slot, so each serves as the accept of the other. (If both processes offer
+// TCP ports, the transport decides which of them connects.) A process replies to a `close` by a `close` on the path itself, after
+// everything sent on it, so nothing is lost. An `open` travels on the base path. If it overtakes the peer's `close`, it is deferred until
+// the `close` has arrived. A broken connection is closed without a packet, since the peer notices the break too. Only a connection that
+// never opened is refused, because the peer would wait for it.
 ConnectionStep step(ConnectionState state, PeerConnectionEvent event, bool slot_free) {
     if (event == PeerConnectionEvent::peer_dead) {
         const bool has_slot = state != ConnectionState::closed;
@@ -50,9 +50,9 @@ Stamp PeerConnectionState::stamp(PeerConnectionEvent sent) {
     return so_far();
 }
 
-// Packets of one process arrive in order, and each open has one answer. An open that the peer sent before it received ours is the answer to
-// the first of ours that has none yet. It is valid if we still wait for that answer, and late if we are connected by then or ask for
-// another connection.
+// Packets of one process arrive in order, and each `open` has one reply. If the peer sent an `open` before it received ours, that `open` is
+// the reply to our first `open` without one. It is valid if we still wait for that reply. It is late if we are connected by then, or have
+// requested another connection.
 bool PeerConnectionState::concerns(ConnectionState state, PeerConnectionEvent event, Stamp theirs) {
     if (static_cast<int16_t>(theirs.received - answered_) > 0) answered_ = theirs.received;
     switch (event) {

@@ -13,13 +13,13 @@ namespace {
 /// How long a peer on another host may owe an acknowledgement before the daemon is asked about it.
 constexpr uint64_t kPatienceNs = 300'000'000;
 
-/// Jobs checked per call. In a process that knows hundreds of jobs a wait would do nothing else; the periodic
-/// check_liveness() checks them all.
+/// Maximum number of jobs checked per call of deaths_are_news(), which waits call often. A process may know hundreds of jobs;
+/// check_liveness() checks all of them periodically.
 constexpr size_t kJobsPerLook = 64;
 
-// Delivers all data in our memory before a job is reported as ended. Its processes may have sent something just before, and a dead sender's
-// half-written cell must not hide the packets after it. The work is bounded by what memory and sockets hold now, 64 cells and 128 lines per
-// ring, taken 16 at a poll, because other senders may never stop.
+// Delivers all data that ended processes have left in this process's memory, before they are reported as failed. A dead sender's
+// half-written cell must not hide the packets after it. The work is bounded by what memory and sockets hold now (64 cells, and 128 lines
+// per ring, 16 taken per poll), because other senders may never stop.
 void drain() {
     for (int i = 0; i < 8; ++i) {
         recover();
@@ -44,7 +44,8 @@ bool note_failed_ranks(Job& job) {
     return true;
 }
 
-// Reports peers that have declared this process unreachable. Their own packets cannot say so, since nothing arrives from them.
+// Reports peers that have declared this process unreachable. The daemon passes this on in the rank's cell, because no packets of such peers
+// arrive.
 bool report_abandoning_peers() {
     job::RankCell& cell = self().job->segment().cell(self().rank);
     const uint32_t rank = cell.abandoned_by_rank.load(std::memory_order_acquire);
@@ -97,8 +98,8 @@ bool has_failed(const Process& process) {
     return peer && peer->dead;
 }
 
-// Costs only a few loads, since waits call this before each sleep and between polls. A failure is written before the doorbell is rung, and
-// a doorbell that rings while its owner is awake does not wake it later.
+// This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the
+// doorbell is rung. A ring while the owner is awake does not end a later sleep, so each sleep needs this check.
 bool deaths_are_news() {
     if (wait_descriptor() >= 0 &&
         self().job->segment().cell(self().rank).abandoned_by_rank.load(std::memory_order_relaxed) != 0)

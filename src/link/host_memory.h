@@ -1,5 +1,6 @@
-// The memory that the ranks of a host share, for rooms above link: regions, pages of windows and symmetric heaps, kernel copies, and the words by
-// which two ranks share a copy or a cancellation. It is the only door to transport/shm (src/rooms.txt).
+// The interface to the memory that the ranks of a host share, for rooms above link: regions, pages of windows and symmetric heaps, kernel
+// copies, and the words by which two ranks share a copy or cancel a message. These rooms may include transport/shm only through this header
+// (src/rooms.txt).
 #pragma once
 
 #include "transport/shm/kernel_copy.h"

@@ -47,7 +47,8 @@ Job* adopt_own_job(job::JobSegment&& segment, uint32_t rank) {
     job->segment_ = std::move(segment);
     me = {job, rank};
     job::deposit_through(job->segment().header());
-    // Touch the page before a rank fails: the survivors share cores, and a page fault of one delays the others.
+    // Touch the page of the address table before a rank fails. After a failure the survivors share cores, and a page fault of one would
+    // delay the others.
     if (job->segment().header().recovers) job->segment().port(rank).load(std::memory_order_relaxed);
     return job;
 }
@@ -82,7 +83,8 @@ int Job::map() {
 
 static bool is_on_several_hosts(const job::JobSegment& segment) { return segment.header().local_ranks < segment.header().size; }
 
-// Compares the encryption of two jobs. It is the same in all jobs of a universe, but a program started without mpiexec may connect to one.
+// Checks that both jobs, or neither, use encryption. All jobs of a universe agree, but a program started without mpiexec may connect to
+// one.
 static int compare_encryption(const job::JobSegment& mine, const job::JobSegment& theirs) {
     const bool encrypts = static_cast<bool>(mine.header().network_secret);
     if (encrypts == static_cast<bool>(theirs.header().network_secret)) return MPI_SUCCESS;
@@ -97,7 +99,7 @@ int Job::map_here() {
     const bool elsewhere = here.host != 0 && me.job && here.host != me.job->segment().header().host;
     if (elsewhere)
         if (const int error = resolve(here)) return error;
-    if (segment_) return MPI_SUCCESS;  // another thread has mapped it meanwhile
+    if (segment_) return MPI_SUCCESS;  // another thread has mapped the segment meanwhile
     job::JobSegment segment;
     if (const int error = job::JobSegment::open(here, segment)) return error;
     if (me.job && (is_on_several_hosts(segment) || is_on_several_hosts(me.job->segment_)))

@@ -1,4 +1,4 @@
-// Jobs known to this process: its own and every other with which it has communicated.
+// The jobs known to this process: its own, and every other job with which it has communicated.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace starling::link {
 
 struct Peer;
 
-/// One job, interned: equal addresses give the same object, as long as a caller holds it or the job lives (link/job_reclaim.h has the
-/// rules). The segment of another job is mapped at the first message to it.
+/// One job. Jobs are interned: equal addresses have the same object, as long as a caller holds it or the job lives (link/job_reclaim.h has
+/// the rules). The segment of another job is mapped at the first message to it.
 class Job {
   public:
     explicit Job(const job::JobAddress& address) : address_(address) {}
@@ -24,15 +24,16 @@ class Job {
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// Holding a job keeps it and its peers. Required for every reference that outlives the current call: groups, calls that wait.
+    /// Takes a reference to the job, which keeps the job and its peers. Required for every pointer that outlives the current call, as in
+    /// groups and in calls that wait.
     void hold() { ++holds_; }
     void release() { --holds_; }
     bool held() const { return holds_ > 0; }
 
     /// The address of the job; once the job is mapped, that of its segment on this host.
     const job::JobAddress& address() const { return address_; }
-    /// Maps this host's segment of the job if it isn't yet. If the address is of another host, asks this host's daemon, which may have to
-    /// ask other daemons first. Returns MPI_ERR_PROC_ABORTED with failure_text() if the job has ended.
+    /// Maps this host's segment of the job unless it is mapped. If the address is of another host, asks this host's daemon, which may have
+    /// to ask other daemons first. Returns MPI_ERR_PROC_ABORTED with failure_text() if the job has ended.
     int map();
     bool mapped() const { return static_cast<bool>(segment_); }
     job::JobSegment& segment() { return segment_; }
@@ -61,7 +62,7 @@ class Job {
 
     job::JobAddress address_;
     job::JobSegment segment_;
-    /// By rank; from calloc, so that only the used part of a large job's table takes memory.
+    /// Peers by rank, from calloc, so that only the used part of a large job's table takes memory.
     std::unique_ptr<Peer*[], FreeDeleter> peers_;
     std::vector<Peer*> met_;
     bool dead_ = false;
@@ -87,7 +88,7 @@ Job* find_job(const job::JobAddress& address);
 /// Returns the interned job with this id, or nullptr if there is none.
 Job* job_with_id(job::JobId id);
 
-/// Enumerate the jobs, mostly in the order in which they became known; nullptr past the end.
+/// Return the job at an index (nullptr past the end) and the number of jobs. Most jobs are in the order in which they became known.
 Job* job_at(size_t index);
 size_t job_count();
 /// Destroys the job with its peers and its mapping; another job takes its index. For link/job_reclaim.h.

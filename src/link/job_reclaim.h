@@ -17,14 +17,16 @@ namespace starling::link {
 
 /// The facts that decide whether a job may be forgotten.
 struct ReclaimState {
-    bool own = false;      ///< it is this process's own job
-    bool held = false;     ///< value of Job::held()
-    bool exposed = false;  ///< this process exposes memory or accesses that of others: accesses name peers without holding jobs
+    bool own = false;   ///< whether it is this process's own job
+    bool held = false;  ///< value of Job::held()
+    /// Whether this process exposes memory or accesses others' memory: accesses refer to peers without holding their jobs.
+    bool exposed = false;
     bool mapped = false;
     bool dead = false;
-    bool owed = false;  ///< it has sent messages that a communicator under construction may still receive
+    bool owed = false;  ///< whether it has sent messages that a communicator under construction may still receive
 };
-/// The rules above. Pure: tests/unit/link_job_reclaim_test.cpp tries them in every order of events.
+/// Applies the rules at the top of this file. A pure function: tests/unit/link_job_reclaim_test.cpp tries the rules in every order of
+/// events.
 constexpr bool may_be_forgotten(const ReclaimState& job) {
     if (job.own || job.held || job.exposed) return false;
     return !job.mapped || (job.dead && !job.owed);
@@ -36,9 +38,9 @@ void keep_mapped_jobs();
 /// Forgets all jobs that may be forgotten. Not to be called from within a poll, nor while a batch of the network is open.
 void forget_ended_jobs();
 
-/// Called before more jobs are added. Once there are twice as many jobs as after the last check, checks which of them live, and forgets
-/// those that may be forgotten. So memory is bounded by the number of living jobs, at a constant cost per job, whether or not the process
-/// ever waits for long. The restrictions of forget_ended_jobs() apply.
+/// Call it before more jobs are added. Once there are twice as many jobs as after the last check, it checks which of them live, and forgets
+/// those that may be forgotten. So memory is bounded by the number of living jobs, at a constant cost per job, even if the process never
+/// waits for long. The restrictions of forget_ended_jobs() apply.
 void make_room_for_jobs();
 
 }  // namespace starling::link

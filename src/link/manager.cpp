@@ -17,24 +17,25 @@ namespace starling::link {
 
 namespace {
 
-/// Traffic windows to wait after a refusal, or after a connection that could not be opened.
+/// Number of occasions for a new request that are skipped after a refusal, or after a connection that could not be opened.
 constexpr uint32_t kBackoff = 16;
 constexpr uint64_t kBytesLikeOne = 16384;  ///< bytes of a streamed message that count as much as one short message
 
-/// Packets that this process sends, to any peer, until the value of an unused connection halves.
+/// Number of packets, to any peer, after which the value of an unused connection has halved.
 constexpr uint64_t kHalfLife = 128;
 constexpr uint64_t kMostWorth = 4 * kHalfLife;
 constexpr uint32_t kMostDear = 64;
 
 STARLING_STATE bool replaces = true;
-STARLING_STATE uint32_t dear = 1;  ///< multiple of STARLING_REPLACE_MESSAGES that a replacement on demand requires
+/// Factor on STARLING_REPLACE_MESSAGES for the replacement of a connection on demand; adapts to the traffic.
+STARLING_STATE uint32_t dear = 1;
 STARLING_STATE PlaceListener listener = nullptr;
 
 void notify_plan(Peer& peer, PlaceNews news) {
     if (listener) listener(peer, news);
 }
 
-/// Returns how many packets this process has sent to all peers: the clock by which values decay.
+/// Returns how many packets this process has sent to all peers. This number is the clock by which connections' values decay.
 uint64_t packets_sent() {
     return counters.messages_ring + counters.messages_inbox + counters.messages_udp + counters.messages_tcp +
            counters.messages_rc + counters.messages_verbs;
@@ -43,8 +44,8 @@ uint64_t packets_sent() {
 /// Returns the number of messages with the peer so far, in both directions, modulo 2^32.
 uint32_t messages_with(const Peer& peer) { return peer.next_send + peer.next_receive; }
 
-/// Updates a connection's value: messages in both directions, since both ends use it, and long ones by their length. Recent messages count
-/// more than old ones.
+/// Updates a connection's value: the number of messages in both directions, because both ends use it, plus long messages by their length.
+/// Recent messages count more than old ones.
 void note_value(Peer& peer) {
     const uint64_t halves = (packets_sent() - peer.valued_at) / kHalfLife;
     peer.valued_at += halves * kHalfLife;
@@ -57,10 +58,11 @@ void note_value(Peer& peer) {
     peer.bytes_since_check = 0;
 }
 
-/// Returns the messages since the connection was opened or closed, or the present value if that is more because of long messages.
+/// Returns the number of messages since the connection was opened or closed, or the present value if that is more because of long messages.
 uint32_t carried_since_change(const Peer& peer) { return std::max(messages_with(peer) - peer.messages_changed, peer.value); }
 
-/// Adjusts `dear` when a connection is closed, by whether it has carried enough to be worth opening.
+/// Adjusts `dear` when a connection is closed: doubles it if the connection has carried too little to be worth its opening, halves it if it
+/// has carried much more.
 void note_earnings(const Peer& closed) {
     const uint64_t carried = carried_since_change(closed), cost = static_cast<uint64_t>(live(config().replace_messages));
     if (carried < cost * dear)
@@ -69,13 +71,14 @@ void note_earnings(const Peer& closed) {
         dear = std::max(dear / 2, 1u);
 }
 
-/// Returns null if there is nothing better than the base path, as for this process itself.
+/// Returns the transport's interface for connections to the peer; null if only the base path exists, as for this process itself.
 transport::Connector* connector(const Peer& peer) {
     const bool own = &peer.job == self().job && peer.rank == self().rank;
     return own ? nullptr : peer.base->by.connector();
 }
 
-// More than half of all messages on the base path call this (kConsiderAfter), so within a host it avoids a virtual call.
+// Returns whether recent traffic justifies a connection. Called for more than half of all messages on the base path (kConsiderAfter), so it
+// avoids a virtual call within a host.
 bool has_earned(const Peer& peer) {
     if (peer.base == &peer.shm_path) return shared_memory().earned(peer.sent_since_check, peer.bytes_since_check);
     const transport::Connector* const by = connector(peer);
@@ -105,8 +108,8 @@ bool may_be_replaced(const Peer& user, const Peer& asking) {
     return carried_since_change(asking) >= cost * dear && user.value < asking.value / 2;
 }
 
-// Called when the limit is reached: finds the connection of lowest priority in the plan, and among unplanned ones the least valuable, and
-// closes it if may_be_replaced().
+// Makes room for the peer `asking` when the limit is reached. Finds the connection of lowest priority in the plan, or the least valuable
+// among unplanned ones, and closes it if may_be_replaced().
 void make_room_for(Peer& asking, transport::Connector& by) {
     if (!replaces) return;
     Peer* least = nullptr;
@@ -121,7 +124,7 @@ void make_room_for(Peer& asking, transport::Connector& by) {
     if (least && may_be_replaced(*least, asking)) apply(*least, PeerConnectionEvent::want_close);
 }
 
-/// The reason of a refusal, in the last byte of the space that other packets use for an offer.
+/// The reason for a refusal, in the last byte of the space that other packets use for an offer.
 enum class Refusal : uint8_t { not_said, no_place, failed };
 
 void send_refusal(Peer& peer, Refusal why) {
@@ -137,7 +140,7 @@ void finish(Peer& peer, transport::Connector& by) {
 
 }  // namespace
 
-// The stamp is placed after the longest offer, where releases that do not know it do not read.
+// The stamp follows the space for the longest offer: earlier releases, which have no stamps, do not read that far.
 void send_about_connection(Peer& peer, packet::PacketKind kind, const void* offer, uint32_t bytes) {
     std::byte payload[transport::Connector::kOffer + sizeof(Stamp)] = {};
     if (bytes) std::memcpy(payload, offer, bytes);
@@ -148,7 +151,7 @@ void send_about_connection(Peer& peer, packet::PacketKind kind, const void* offe
 
 void apply(Peer& peer, PeerConnectionEvent event, const std::byte* offer) {
     transport::Connector* const by = connector(peer);
-    // The peer has found that a connection pays, and we have seen the same messages.
+    // The peer has found a connection worthwhile, and this process has seen the same messages, so try to make room for it.
     if (event == PeerConnectionEvent::open && peer.state == ConnectionState::closed && by && !by->has_place()) {
         note_value(peer);
         make_room_for(peer, *by);

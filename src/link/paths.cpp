@@ -19,10 +19,10 @@ STARLING_STATE MessageUpcalls upcalls{};
 
 namespace {
 
-constexpr int kBatch = 16;  ///< packets of one ring before the next ring is polled
+constexpr int kBatch = 16;  ///< maximum number of packets taken from one ring before the next ring is polled
 
 STARLING_STATE List<Peer, &Peer::pending_hook>* pending = nullptr;
-STARLING_STATE NoDestroy<std::vector<Peer*>> rings_storage;  ///< peers that may write to a ring of ours
+STARLING_STATE NoDestroy<std::vector<Peer*>> rings_storage;  ///< peers that may write to a direct ring of this process
 constinit auto& rings = rings_storage.value;
 STARLING_STATE PacketHandler takers[packet::kKinds] = {};
 using Watcher = void (*)();

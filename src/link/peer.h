@@ -32,7 +32,8 @@ struct PendingControl {
     std::byte payload[kMost];
 };
 
-/// Created at the first message in either direction; lives as long as its job is known here.
+/// What this process knows about one other process. Created at the first message in either direction; exists as long as its job is known
+/// here.
 struct Peer {
     Peer(Job& job, uint32_t rank);
     ~Peer();
@@ -50,7 +51,7 @@ struct Peer {
 
     uint64_t queried_at = 0;         ///< when the daemon was last asked whether the peer lives, ns
     uint32_t polls = 0;              ///< RankCell::polls of the peer in the daemon's last reply; 0: not known
-    uint64_t bytes_since_check = 0;  ///< bytes of streamed messages since the last check; decides on connections
+    uint64_t bytes_since_check = 0;  ///< bytes of streamed messages since the last check whether a connection is worthwhile
 
     ConnectionState state = ConnectionState::closed;
     PeerConnectionState turns;
@@ -59,21 +60,25 @@ struct Peer {
     bool dead = false;
     char* why_dead = nullptr;  ///< the error text for later callers, if the peer died while its job continued
 
-    uint32_t next_send = kCounterStart;               ///< sequence number of the next message to the peer
-    uint32_t open_offers = 0;                         ///< rendezvous messages to the peer without a FIN so far
-    uint32_t offers_from_far = 0;                     ///< rendezvous messages sent to the peer while copies to it were slow
-    bool expects = false;                             ///< a receive was waiting for the last rendezvous message to the peer
-    uint32_t ahead_serial = 0, ahead_generation = 0;  ///< our receive for fragments sent ahead of our CTS; generation 0: none
-    uint32_t next_receive = kCounterStart;            ///< sequence number of the next message from the peer to match
+    uint32_t next_send = kCounterStart;  ///< sequence number of the next message to the peer
+    uint32_t open_offers = 0;            ///< number of rendezvous messages to the peer without a FIN so far
+    uint32_t offers_from_far = 0;        ///< number of rendezvous messages sent while copies to the peer were slow
+    /// Whether a receive was waiting for the last rendezvous message to the peer.
+    bool expects = false;
+    /// Id and generation of the receive for fragments that the peer sends before our CTS; generation 0: none.
+    uint32_t ahead_serial = 0, ahead_generation = 0;
+    uint32_t next_receive = kCounterStart;  ///< sequence number of the next message from the peer to match
 
-    uint32_t sent_since_check = 0;                  ///< messages sent since the last check; decides on connections
-    uint32_t value = 0;                             ///< messages in both directions, halved periodically (link/manager)
+    /// Number of messages sent since the last check whether a connection is worthwhile.
+    uint32_t sent_since_check = 0;
+    /// Number of messages in both directions, halved periodically (link/manager).
+    uint32_t value = 0;
     uint32_t messages_valued = 2 * kCounterStart;   ///< next_send + next_receive when `value` was last updated
     uint32_t messages_changed = 2 * kCounterStart;  ///< next_send + next_receive when the connection was last opened or closed
     uint32_t received_before = kCounterStart;       ///< next_receive when the current phase began (plan/phase_traffic)
-    uint64_t valued_at = 0;  ///< packets that this process had sent to all peers when `value` was last updated
-    uint32_t backoff = 0;    ///< traffic windows to wait after a refusal
-    bool gains = true;       ///< messages of the kind sent to this peer are faster on a connection (plan/phase_traffic)
+    uint64_t valued_at = 0;  ///< number of packets that this process had sent to all peers when `value` was last updated
+    uint32_t backoff = 0;    ///< number of occasions for a new request to skip after a refusal
+    bool gains = true;       ///< whether messages of the kind sent to this peer are faster on a connection (plan/phase_traffic)
     uint32_t planned = 0;    ///< priority in the current phase's plan; 0: not in the plan (link/connection_quota.h)
 
     profile::Traffic* const traffic;  ///< traffic to the peer in this phase; null: nothing is counted
@@ -83,7 +88,7 @@ struct Peer {
     ListHook pending_hook;                    ///< hook of the list of peers with pending sends
     std::deque<message::SendRequest*> sends;  ///< eager messages and envelopes not sent yet, and streams
 
-    CopyPath copies;  ///< chooses the kind of stores for copies into the peer's region
+    CopyPath copies;  ///< chooses the kind of stores for copies into the peer's memory
 
     /// Messages that arrived out of order (over another path); owned by src/message.
     void* out_of_order = nullptr;
@@ -113,10 +118,10 @@ inline void commit(Peer& peer, PacketSlot& slot, uint32_t bytes) {
 /// Sends a small packet now, or as soon as there is room.
 void send_control(Peer& peer, packet::PacketKind kind, const void* payload, uint32_t bytes);
 
-/// Messages before which opening a connection is not considered: the minimum of STARLING_DIRECT_THRESHOLD (base/variables.def).
+/// Number of messages to a peer before which no connection is considered: the minimum of STARLING_DIRECT_THRESHOLD (base/variables.def).
 inline constexpr uint32_t kConsiderAfter = 4;
-/// Counts one message, sent now or queued: for the policy, which asks for a connection when it pays, and for the profile. The inline part
-/// of every send.
+/// Counts one message, sent now or queued: for the policy, which requests a connection when it pays, and for the profile. This is the
+/// inline part of every send.
 void consider_opening(Peer& peer);
 inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (peer.traffic) [[unlikely]] {
@@ -126,7 +131,7 @@ inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (++peer.sent_since_check >= kConsiderAfter && peer.state == ConnectionState::closed) consider_opening(peer);
 }
 
-/// Counts an access to the peer's memory that the peer carries out, for the profile.
+/// Counts an access to the peer's memory, for the profile. The peer carries out the access.
 inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes) {
     if (!peer.traffic) [[likely]]
         return;
@@ -135,15 +140,15 @@ inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes)
 }
 
 /// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
-/// no faster on a connection.
+/// not counted, because a connection does not speed them up.
 inline void count_bytes(Peer& peer, uint64_t bytes) {
     if (!peer.supports(transport::kStreams)) return;
     peer.bytes_since_check += bytes;
     if (peer.state == ConnectionState::closed) consider_opening(peer);
 }
-/// Counts a short access, if connections of this kind carry out short accesses themselves.
+/// Counts a short access, if a connection to the peer would speed up short accesses.
 void count_short_access(Peer& peer);
-/// Asks for a connection regardless of traffic, if there is a place for it (a hint).
+/// Requests a connection regardless of traffic, if the quota has room for it (a hint).
 void request_connection(Peer& peer);
 
 /// Closes a connection (policy, tests). Messages continue on the base path.
@@ -162,8 +167,8 @@ void each_pending(void (*visit)(Peer& peer));
 
 /// Upcalls to the code in src/message, set once before the first poll.
 struct MessageUpcalls {
-    void (*deliver)(Peer& peer, Packet packet);  ///< delivers a packet of one of the kinds from eager to piece
-    bool (*flush)(Peer& peer);                   ///< tries to send what is pending; false if something is left
+    void (*deliver)(Peer& peer, Packet packet);  ///< delivers a packet of one of the kinds from `eager` to `fragment`
+    bool (*flush)(Peer& peer);                   ///< tries to send the peer's pending packets; returns false if some remain
     void (*job_failed)(Job& job);                ///< called after everything that the failed job had sent was delivered
     void (*peer_failed)(Peer& peer);  ///< called if a peer has failed but its job continues; failure_text() has the reason
     bool (*owes)(const Job& job);     ///< returns whether messages of a job that has ended may still be received
@@ -176,8 +181,8 @@ struct MessageUpcalls {
 };
 extern MessageUpcalls upcalls;
 
-/// Sets the one function that is called after processes or a whole job have failed and all their data was delivered. For waits other than
-/// messages', which then find these processes ended (has_ended).
+/// Sets the one function that is called after processes or a whole job have failed and all their data was delivered. It is for waits for
+/// other things than messages; these waits then find the processes ended (has_ended()).
 void watch_failures(void (*watcher)());
 void report_failures();
 
@@ -191,7 +196,7 @@ void dispatch_rare(Peer& peer, const Packet& packet);
 
 /// Processes a packet that arrived on any path.
 inline void dispatch(Peer& peer, Packet packet) {
-    // A process may outlive its job's failure for a moment. All communication with it was ended then.
+    // Drop the packet: a process may outlive its job's failure for a moment, but all communication with it was ended then.
     if (peer.dead) [[unlikely]]
         return;
     if (packet::is_for_messages(packet.header.kind)) [[likely]]
@@ -199,20 +204,20 @@ inline void dispatch(Peer& peer, Packet packet) {
     dispatch_rare(peer, packet);
 }
 
-/// Starts to receive: once, after adopt_own_job(). Opens the network if the universe has other hosts. Returns MPI_ERR_OTHER with
-/// failure_text() if that fails.
+/// Starts to receive packets. Called once, after adopt_own_job(). Opens the network if the universe has other hosts. Returns MPI_ERR_OTHER
+/// with failure_text() if that fails.
 int start();
 
 /// Processes packets that have arrived on rings. Returns whether there were any.
 bool poll_rings();
-/// Polls the transports and pending sends once; `busy`: something has already arrived. Returns whether anything happened.
+/// Polls the transports and pending sends once. `busy`: whether the caller has already found a packet. Returns whether anything happened.
 bool poll_but_rings(bool busy);
 /// Polls rings and everything else.
 inline bool poll() {
     const bool any = poll_rings();
     return poll_but_rings(any) || any;
 }
-/// Return whether poll_rings() would find a packet now; whether any peer has a ring to this process.
+/// The first returns whether poll_rings() would find a packet now, the second whether any peer has a ring to this process.
 bool rings_hold_something();
 bool has_rings();
 

@@ -20,7 +20,7 @@ namespace {
 
 /// Minimum interval between two requests to the daemon about one peer.
 constexpr uint64_t kAskAgainNs = 500'000'000;
-/// The patience in MPI_Finalize, where a silent peer has most likely ended.
+/// Silence after which MPI_Finalize asks the daemon about a peer, ns. It is short, because a silent peer has most likely ended.
 constexpr uint64_t kFinalPatienceNs = 10'000'000;
 
 STARLING_STATE NoDestroy<std::vector<Peer*>> remotes_storage;  ///< peers on other hosts not known to be dead
@@ -62,7 +62,7 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     const job::PortWord word = word_of(peer);
     if (word.state == job::PortWord::failed || error == MPI_ERR_PROC_ABORTED) {
         const std::string why(failure_text());
-        poll_transports(transport::Transport::PollUrgency::now);  // data that the peer has sent before
+        poll_transports(transport::Transport::PollUrgency::now);  // deliver first the data that the peer sent before it failed
         if (peer.dead) return;
         if (error)
             fail(error, "%s", why.c_str());
@@ -71,7 +71,7 @@ void on_located(Peer& peer, int error, uint32_t looks) {
         return fail_peer(peer);
     }
     if (error) return;  // the daemon is asked again if the peer stays silent
-    // The peer lives and may be computing; or it has finalized, and may start MPI again as long as it runs.
+    // The peer lives and may be computing. Or it has finalized, and may start MPI again as long as it runs.
     const bool has_polled = looks != 0 && peer.polls != 0 && looks != peer.polls;
     peer.polls = looks;
     if (transport::PeerLiveness* const liveness = peer.base->by.liveness()) liveness->confirm_alive(*peer.base, has_polled);

@@ -1,4 +1,4 @@
-// Peers on other hosts. This host cannot see whether they have ended, so the daemon is asked whether they live.
+// Peers on other hosts. This process cannot see whether such a peer has ended, so it asks the daemon.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ void fail_peer(Peer& peer);
 /// Returns MPI_ERR_PROC_ABORTED with the reason why the peer is dead as failure_text(); `rank` is the rank by which the caller knows it.
 int why_dead(const Peer& peer, int rank);
 
-/// Handles the daemon's reply about this peer. `error` is an MPI error class with failure_text() if the daemon does not know; `looks` is
-/// the number in the peer's cell (job::RankCell), 0 if that is not known.
+/// Handles the daemon's reply about this peer. `error` is an MPI error class with failure_text() if the daemon does not know the peer's
+/// state. `looks` is RankCell::polls of the peer, 0 if not known.
 void on_located(Peer& peer, int error, uint32_t looks);
 
 /// Asks the daemon about peers that owe an acknowledgement and from which nothing has arrived for `patience_ns`.
@@ -33,8 +33,8 @@ bool has_finalized(const Peer& peer);
 /// not answer.
 bool all_acknowledged();
 
-/// Notifies the peers on other hosts, in MPI_Finalize when all is acknowledged, so that they need not ask the daemon about this process.
-/// Does not wait for answers; a peer that misses the notice asks.
+/// Notifies the peers on other hosts in MPI_Finalize, when all data is acknowledged, so that they need not ask the daemon about this
+/// process. Does not wait for replies; a peer that misses the notice asks its daemon.
 void notify_finalized();
 void on_farewell(Peer& peer, const Packet& packet);
 

@@ -20,7 +20,7 @@ namespace {
 
 Peer& peer_of(void* user) { return *static_cast<Peer*>(user); }
 
-/// The sink of all transports.
+/// The sink of all transports: receives their packets and events, and forwards them.
 class Above final : public transport::Sink {
   public:
     void deliver(void* user, const Packet& packet) override { dispatch(peer_of(user), packet); }
@@ -55,11 +55,11 @@ class Above final : public transport::Sink {
 
   private:
     bool may_query();
-    uint64_t queried_at_ = 0;  ///< ns; when the daemon was last asked about an unknown job
+    uint64_t queried_at_ = 0;  ///< time of the last request to the daemon about an unknown job, ns
     bool reported_unmapped_ = false;
 };
 
-/// Limits requests to the daemon: a packet from an unknown job is found again at every poll.
+/// Limits the rate of requests to the daemon, because a packet from an unknown job is found again at every poll.
 bool Above::may_query() {
     const uint64_t now = now_ns();
     if (now - queried_at_ <= 1'000'000) return false;
@@ -87,11 +87,11 @@ transport::Path* Above::on_unknown_sender(const transport::UnknownSender& caller
     Peer* const peer = job->peer(caller.rank);
     later = !job->mapped() && !job->dead();
     if (later && !reported_unmapped_) {
-        // Mapping failed for lack of a descriptor or of address space, which may be temporary. The user must see why the packet is not
-        // delivered.
+        // The job's segment could not be mapped for lack of a descriptor or of address space, which may be temporary. The user must see why
+        // the packet is not delivered.
         std::fprintf(stderr,
-                     "starling: rank %u: %.*s. The message of a process of that job, and all messages after it, wait in the "
-                     "inbox until the job can be mapped\n",
+                     "starling: rank %u: %.*s. A message of that job, and all messages after it in the inbox, are not received "
+                     "until the job's shared memory can be mapped\n",
                      self().rank, static_cast<int>(failure_text().size()), failure_text().data());
         reported_unmapped_ = true;
     }
@@ -160,7 +160,7 @@ int attach(Peer& peer) {
 
 bool poll_transports(transport::Transport::PollUrgency look) {
     using PollUrgency = transport::Transport::PollUrgency;
-    // Most processes have only this transport, so it is polled without a virtual call.
+    // Most processes have only the shared-memory transport, so it is polled without a virtual call.
     bool any = transports->memory.poll(look);
     if (transports->count == 1) [[likely]]
         return any;

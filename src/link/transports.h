@@ -41,9 +41,9 @@ void add_deadline(uint64_t (*when)());
 
 /// Publishes to peers whether this process has called MPI_Finalize.
 void publish_state(bool finalized);
-/// Sends everything that was held back: this process will not poll for a long time, or never again.
+/// Sends everything that was held back for batching. Called when this process will not poll for a long time, or never again.
 void flush_transports();
-/// Requests acknowledgements and sends everything that was held back: this process waits only for its data to be acknowledged.
+/// Requests acknowledgements and sends everything that was held back. Called when this process waits only for its data to be acknowledged.
 void request_all_acks();
 
 }  // namespace starling::link
