@@ -1,9 +1,9 @@
-// The interface of a transport, which is code that delivers packets to other processes. The rooms above know nothing else of a transport.
+// The interface of a transport, which is code that delivers packets to other processes. The rooms above use a transport only through it.
 //
 // A transport creates a *path* to every process that it reaches, at once and without a handshake: the base path. It reports arrivals and
-// the state of its paths to the one *sink* above it (sink.h). Each further capability has an interface of its own, which a transport
-// returns, or null: connections for peers whose traffic justifies one (connector.h), streams for long messages (stream.h), RDMA
-// (remote_memory.h), multicast groups (multicast_groups.h). Where an interface is null, the rooms above use packets instead.
+// the state of its paths to the one *sink* above it (sink.h). Further capabilities have separate interfaces, which a transport
+// returns, or null. These are connections to peers whose traffic justifies one (connector.h), streams for long messages (stream.h), RDMA
+// (remote_memory.h) and multicast groups (multicast_groups.h). Where an interface is null, the rooms above use packets instead.
 //
 // docs/new-transport.md walks through the smallest transport (transport/loopback), and every transport must pass
 // tests/unit/transport_contract_test.cpp. Not thread-safe: all calls under the library's lock.
@@ -29,12 +29,12 @@ struct ProcessAddress {
 
 /// Capabilities of a transport besides moving packets, for decisions that need no call and for `starling info`.
 enum Capability : uint32_t {
-    kRegions = 1,        ///< remote_memory() serves every path; elsewhere, only the paths of RemoteMemory::can_register()
+    kRegions = 1,        ///< remote_memory() serves every path; without this bit, only those for which can_register() is true
     kGroups = 2,         ///< groups() is not null
     kConnections = 4,    ///< connector() is not null
     kStreams = 8,        ///< streams() is not null
     kSharesMemory = 16,  ///< peers on this host only: the kernel copies between processes, and their regions are visible
-    kRails = 32,         ///< several interfaces in use, which may appear and disappear
+    kRails = 32,         ///< the transport uses several interfaces, which may appear and disappear
 };
 
 /// Constant properties of a transport.
@@ -63,7 +63,7 @@ class WaitSource;
 struct PacketSlot {
     std::byte* payload = nullptr;
     packet::Header* header = nullptr;
-    Path* path = nullptr;  ///< the path that commits it
+    Path* path = nullptr;  ///< the path whose commit() sends the packet
     /// Whether the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h).
     bool rotates = false;
     /// Whether the receiver need not wake for this packet: a transport may delay it until other packets follow.
@@ -139,7 +139,7 @@ class Transport {
 
     // Functions for polling and time.
     /// The urgency of a poll. `busy`: other transports have just delivered something, so system calls may be skipped now and then. `quiet`:
-    /// none has. `now`: everything that has arrived must be delivered, as a process is about to be declared dead.
+    /// no transport has. `now`: everything that has arrived must be delivered, as a process is about to be declared dead.
     enum class PollUrgency : uint8_t { busy, quiet, now };
     /// Delivers arrivals and advances pending operations. Returns whether anything was delivered or completed, or there is room again.
     virtual bool poll(PollUrgency look) = 0;

@@ -296,7 +296,7 @@ bool Network::connect_by(NetworkPath& path, bool rc) {
 
 void Network::drop_connection(NetworkPath& path) {
     PathConnection& wire = *path.wire_;
-    if (wire.connection) wire.connection->by.drop(*wire.connection);  // this strands its streams
+    if (wire.connection) wire.connection->by.drop(*wire.connection);  // drop() strands the connection's streams
     wire.connection = nullptr;
     wire.broken = false;
 }
@@ -310,7 +310,7 @@ void Network::avoid_rc(NetworkPath& path) {
 uint32_t Network::describe(transport::Path& path, packet::PacketKind kind, std::byte* payload) {
     NetworkPath& to = remote(path);
     PathConnection& wire = *to.wire_;
-    if (!wire.connection && kind == packet::PacketKind::accept) return 0;  // the connection failed; the refusal follows
+    if (!wire.connection && kind == packet::PacketKind::accept) return 0;  // the connection failed; link will refuse it
     uint32_t bytes = 0;
     const auto described = [&] { return wire.connection->by.describe(*wire.connection, kind, payload, bytes) == MPI_SUCCESS; };
     uint8_t place = 0;
@@ -373,7 +373,7 @@ void Network::each_user(void (*visit)(void* user, void* argument), void* argumen
     for (const NetworkPath* path : wired_) visit(path->user, argument);
 }
 
-// Detaches a doubted connection, so that its frames are sent again as datagrams; reattaches one that is trusted again.
+// Detaches a paused connection, so that its frames are sent again as datagrams; reattaches one whose pause has ended.
 void Network::follow_pause(NetworkPath& path) {
     PathConnection& wire = *path.wire_;
     wire.paused = wire.trusted = false;

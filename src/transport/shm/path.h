@@ -51,7 +51,7 @@ class ShmPath final : public transport::Path {
         }
         return taken > 0;
     }
-    /// Writes the pending close to the ring and stops using the ring; returns false if there is no room yet.
+    /// Writes the pending close packet to the ring and stops using the ring; returns false if there is no room yet.
     bool try_close();
 
     uint32_t payload_limit() const override;

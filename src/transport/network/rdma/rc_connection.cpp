@@ -92,7 +92,7 @@ int Rc::describe(Connection& one, packet::PacketKind kind, std::byte* payload, u
     bytes = 0;
     if (asks)
         if (const int error = make_queue(connection)) return error;
-    if (!connection.queue_) return MPI_SUCCESS;  // the connection failed; the refusal follows
+    if (!connection.queue_) return MPI_SUCCESS;  // the connection failed, and link will refuse the request
     RcOffer offer = offer_of(connection.queue_->address());
     offer.place = connection.port_->place();
     if (!asks) offer.answers = connection.theirs_.queue;

@@ -307,9 +307,8 @@ class Rc final : public Connections {
     std::vector<RcOperation*> free_operations_;
     transport::Completion* ended_ = nullptr;  ///< completions that poll() will report
     transport::Completion** last_ended_ = &ended_;
-    uint32_t rings_ = 0;  ///< number of rings that are granted now
-    uint32_t in_line_ =
-        0;  ///< short frames on connections without a ring, since their use was last compared with that of rings
+    uint32_t rings_ = 0;    ///< number of rings that are granted now
+    uint32_t in_line_ = 0;  ///< short frames on connections without a ring, since the use of rings was last compared
     /// Rings to be freed by poll(), since a frame being handled may be in one.
     std::vector<std::unique_ptr<RcRing>> old_rings_;
     List<RcArrival, &RcArrival::hook> lost_;  ///< RDMA targets that poll() reports as lost

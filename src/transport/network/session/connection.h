@@ -54,7 +54,7 @@ class Connection : public Carrier {
     Connections& by;
     ProcessId peer;
     void* user = nullptr;        ///< value for the code that opened the connection
-    Session* session = nullptr;  ///< the session whose frames it carries
+    Session* session = nullptr;  ///< the session whose frames the connection carries
     CarrierState state() const { return state_; }
     /// Returns whether we have announced that we will send nothing more.
     bool finished() const { return finished_; }
@@ -71,8 +71,8 @@ class Connection : public Carrier {
     bool paused_ = false;
 };
 
-/// The events of a connection. Those from opened to broken are for the code that opened it, frame to rerouted for its session, target to
-/// stranded for the message room. An upcall may call every function of Connections except poll().
+/// The events of a connection. Those from `opened` to `broken` are for the code that opened it, `frame` to `rerouted` for its session,
+/// `target` to `stranded` for the message room. An upcall may call every function of Connections except poll().
 struct ConnectionUpcalls {
     /// The connection can carry frames and streams from now on.
     void (*opened)(Connection&) = nullptr;
@@ -80,8 +80,8 @@ struct ConnectionUpcalls {
     void (*failed)(Connection&) = nullptr;
     /// The peer has finished: everything it sent has been delivered, and nothing more follows. Answer with finish(), then drop().
     void (*ended)(Connection&) = nullptr;
-    /// The connection died: its last socket, or its queue, has failed. failure_text() says how. Its streams have been stranded; drop() the
-    /// connection.
+    /// The connection died: its last socket, or its queue, has failed. failure_text() names the cause. Its streams have been stranded;
+    /// drop() the connection.
     void (*broken)(Connection&) = nullptr;
 
     /// A whole frame of the session has arrived; `frame` is aligned to 8 bytes. Return false if it is malformed, which closes the socket or
@@ -92,17 +92,17 @@ struct ConnectionUpcalls {
     /// The socket that carried the frames died but others live: the session must send all unacknowledged frames again.
     void (*rerouted)(Connection&) = nullptr;
 
-    /// Returns where bytes [done, done + bytes) of this fragment belong: memory for all of them, or nullptr to pass them to unpack().
-    /// Called before each read, so for a receive that has completed meanwhile it returns nullptr and ignores unpack().
+    /// Returns where bytes [done, done + bytes) of this fragment belong: memory for all of them, or nullptr to pass them to unpack(). It is
+    /// called before each read. If the receive has completed meanwhile, it returns nullptr, and unpack() ignores the bytes.
     std::byte* (*target)(Connection&, const StreamFragment& fragment, uint64_t done, uint64_t bytes) = nullptr;
     void (*unpack)(Connection&, const StreamFragment& fragment, uint64_t done, const std::byte* data, uint64_t bytes) = nullptr;
-    /// All bytes of the fragment are in place. It may be a duplicate: count with Coverage.
+    /// All bytes of the fragment are in place. The fragment may be a duplicate, so its bytes must be counted with Coverage (stream.h).
     void (*fragment)(Connection&, const StreamFragment& fragment) = nullptr;
     /// Data that was sent seems not to arrive: the session must ask the peer for a sign of life another way (Session::request_ack).
     void (*request_ack)(Connection&) = nullptr;
     /// The connection stalls, or loses much: its streams are being stranded, and it takes neither frames nor streams until trusted().
     void (*paused)(Connection&) = nullptr;
-    /// The doubt has ended: all data given to the connection has arrived, and some time has passed.
+    /// The pause has ended: all data that the connection had taken has arrived, and some time has passed.
     void (*trusted)(Connection&) = nullptr;
 
     /// The connection will carry no more of the stream: send its remaining bytes (has_work()) on the base path. Called again if a socket

@@ -53,7 +53,7 @@ class CongestionWindow {
     /// Adapts the window after `bytes` were acknowledged. `full`: the window had kept more data from being sent.
     void acknowledged(uint64_t bytes, bool full);
     /// Shrinks the window, because the datagram with number `order` (per path) is lost; `next` is the number of the next one to be sent.
-    /// Shrinks at most once per window of datagrams: losses of datagrams sent before the last cut are its cause, not its result.
+    /// Shrinks at most once per window of datagrams: datagrams sent before the last cut say nothing about the reduced window.
     void lost(uint64_t order, uint64_t next);
     /// Begins again with slow start, because much was lost after a long time without answers. `next`: number of the next datagram to be
     /// sent.

@@ -31,7 +31,7 @@ class Reassembly {
 
     enum class ReassemblyResult : uint8_t {
         in_order,   ///< new bytes at the front of the stream
-        early,      ///< new bytes, behind a gap
+        early,      ///< new bytes that arrived behind a gap
         duplicate,  ///< no new bytes
         beyond,     ///< bytes past the window: not stored, at least in part
         broken,     ///< contains an invalid packet header: the stream cannot continue

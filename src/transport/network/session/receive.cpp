@@ -98,8 +98,8 @@ bool Session::handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t
     return true;
 }
 
-// Checks that a datagram is from and for the current streams. An epoch identifies a stream, and a new stream takes a later one. So
-// datagrams for or from a process that no longer exists are recognized; docs/network.md lists the cases.
+// Checks that a datagram is from and for the current streams. An epoch identifies a stream, and a new stream has a later epoch than the one
+// before. So datagrams for or from a process that no longer exists are recognized; docs/network.md lists the cases.
 bool Session::right_incarnation(const Datagram& datagram, uint64_t now) {
     const DatagramHeader& header = datagram.header;
     if (header.target_epoch != 0 && header.target_epoch != epoch_) {
@@ -179,7 +179,7 @@ void Session::mark_arrived(bool everything) {
             arrived(flown);
         } else if (!everything) {
             if (flown.offset >= buffer_.begin()) break;
-            // The record is a long stretch on a carrier, and its beginning was acknowledged.
+            // Shorten the record of a long stretch on a carrier if only its beginning was acknowledged.
             if (flown.via >= kFirstCarrier) {
                 flown.length = static_cast<uint32_t>(flown.end() - buffer_.begin());
                 flown.offset = buffer_.begin();
@@ -201,7 +201,7 @@ void Session::arrived(Flown& flown) {
     path.in_flight -= cost_of(flown);
     if (path.big_losses > 0) [[unlikely]]
         note_arrival_of_size(path, flown.length);
-    // If bytes were sent twice, it is unknown which copy arrived.
+    // Use only data that was sent once: of repeated data it is unknown which copy arrived.
     if (!flown.repeat) {
         path.best_order = std::max(path.best_order, flown.order);
         path.backoff = 0;

@@ -201,7 +201,7 @@ bool Session::send_frame(int index, SequenceRange range, uint64_t now) {
     if (sent != SendResult::done) {
         owed_ = owed;
         (sent == SendResult::busy ? place.busy : place.gone) = true;
-        return true;  // refused here, but another path may take the datagram
+        return true;  // the datagram was refused on this path, but another one may take it
     }
     const bool repeat = range.start < next_;
     const uint8_t via = static_cast<uint8_t>(kFirstCarrier + index);
@@ -257,7 +257,7 @@ bool Session::send_datagram(int index, SequenceRange range, uint64_t now) {
 }
 
 int Session::reply_path() const {
-    // The path of the last datagram that arrived is known to work, at least from the peer to us.
+    // Prefer the path of the last datagram that arrived: it works, at least from the peer to us.
     if (last_path_ >= 0 && paths_[last_path_].present) return last_path_;
     const int usable = first_path([](const SessionPath& path) { return path.usable(); });
     return usable >= 0 ? usable : first_path([](const SessionPath& path) { return path.present; });
@@ -331,7 +331,7 @@ void Session::refused(uint32_t number, SendResult why, uint64_t now) {
     } else if (why == SendResult::busy) {
         blocked_until_ = now + kMillisecond;
     } else {
-        // The path is suspended and probed until the kernel has a route again, which Rails reports. If there is no other path, wait before
+        // Suspend the path, and probe it until the kernel has a route again, which Rails reports. If there is no other path, wait before
         // the next attempt.
         path.suspended = true;
         probe_at_ = now + kProbeInterval;

@@ -45,7 +45,7 @@ void SlabPool::free_slab(Slab* slab) {
 packet::Header* SendBuffer::reserve(uint32_t payload) {
     const uint32_t bytes = packet_bytes(payload);
     if (!tail_ || tail_->capacity - tail_->used < bytes) {
-        // The last slab may be empty, after a reservation without a commit. It is too small for this packet.
+        // Add a slab, also if the last one is empty after a reservation without a commit: it is too small for this packet.
         Slab* const slab = pool_.allocate(bytes, stored() < SlabPool::kSmall);
         slab->start = end_;
         (tail_ ? tail_->next : head_) = slab;

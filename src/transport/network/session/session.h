@@ -167,7 +167,7 @@ class Session : private PacketSink {
     bool all_sent() const { return next_ == buffer_.end(); }
     bool dead() const { return dead_; }
     SessionFailure failure() const { return failure_; }
-    /// Returns whether the buffer got room since reserve() last failed, and resets this.
+    /// Returns whether the buffer got room since reserve() last failed, and resets this flag.
     bool fetch_room_made();
     uint64_t stalled_since() const;
     void confirm_alive(uint64_t now, bool looks);

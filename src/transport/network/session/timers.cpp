@@ -8,9 +8,9 @@ namespace starling::network {
 namespace {
 // A path's timer expires early and often while a peer computes. So conclusions depend on the elapsed time, not on the number of timeouts.
 constexpr uint64_t kQuietAfter = 10 * kMillisecond;  ///< time of consecutive timeouts after which a path gets no new data
-/// After consecutive timeouts for this time, a path is suspended if the peer is heard on another path.
+/// After consecutive timeouts for this time, a path is suspended if the peer answers on another path.
 constexpr uint64_t kLeaveAfter = 25 * kMillisecond;
-/// After consecutive timeouts for this time, a path is suspended if there is a connection, even if the peer is not heard at all.
+/// After consecutive timeouts for this time, a path is suspended if there is a connection, even if the peer answers on no path.
 constexpr uint64_t kCarriersAfter = 250 * kMillisecond;
 
 uint64_t earlier(uint64_t a, uint64_t b) { return b != 0 && b < a ? b : a; }
@@ -98,7 +98,7 @@ void Session::on_path_timeout(int index, uint64_t now) {
     if (unanswered >= kLeaveAfter) consider_leaving(index, now);
 }
 
-// Decides whether to suspend a path that does not answer. If the peer is heard on another path, this path is at fault. Otherwise the peer
+// Decides whether to suspend a path that does not answer. If the peer answers on another path, this path is at fault. Otherwise the peer
 // may be at fault, so the other paths are probed.
 void Session::consider_leaving(int index, uint64_t now) {
     SessionPath& path = paths_[index];
@@ -189,7 +189,7 @@ void Session::probe_suspended(uint64_t now) {
     for (int i = 0; i < kMaxAddresses; ++i) {
         SessionPath& path = paths_[i];
         if (!path.present || !path.suspended) continue;
-        // Also retransmit the data that was in flight when the rail refused a datagram.
+        // Abandon also the data that was in flight when the rail refused a datagram: it must be retransmitted.
         abandon(static_cast<uint8_t>(i));
         send_bare(i, true, now);
         if (path.probes < UINT8_MAX) ++path.probes;

@@ -49,8 +49,7 @@ struct TcpOptions {
     bool on_rails_alone = false;                ///< whether to listen on the rails' addresses only; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
     uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
-    uint64_t pause_ns =
-        4'000'000'000;  ///< first pause of a connection that stalled; each further one is doubled, up to 16 times this
+    uint64_t pause_ns = 4'000'000'000;          ///< first pause of a stalled connection; doubled each time, up to 16 times this
     /// How long data may stay unacknowledged, besides two round trips. While the receiving process answers, its kernel delays
     /// acknowledgements of up to two segments by 40 ms. It delays any number of them while a process that was reading is not scheduled.
     uint64_t patience_ns = 50'000'000;
