@@ -94,7 +94,7 @@ bool advance(PendingLookup& question, int& error) {
 }
 
 void finish(const PendingLookup& question, int error) {
-    if (question.rank == kWholeJob) return;  // nothing to do: when processes of that job send again, it is looked up again
+    if (question.rank == kWholeJob) return;  // nothing to do: when processes of that job send again, the job is looked up again
     Job* job = job_with_id(question.job);    // the job may have been forgotten
     if (Peer* peer = job ? job->find_peer(question.rank) : nullptr) on_located(*peer, error, question.polls);
 }

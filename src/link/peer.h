@@ -32,8 +32,8 @@ struct PendingControl {
     std::byte payload[kMost];
 };
 
-/// What this process knows about one other process. Created at the first message in either direction; exists as long as its job is known
-/// here.
+/// One other process, with its paths, connection state and sequence numbers. Created at the first message in either direction; exists as
+/// long as its job is known here.
 struct Peer {
     Peer(Job& job, uint32_t rank);
     ~Peer();
@@ -45,7 +45,7 @@ struct Peer {
 
     /// Base path, which exists from the start and is closed once the peer is dead. It is `shm_path` if the peer is on this host.
     transport::Path* base = nullptr;
-    shm::ShmPath shm_path;  ///< a member, so that a short message is written to its ring without a call
+    shm::ShmPath shm_path;  ///< path within the host; a member, so that a short message is written to its ring without a call
 
     bool supports(transport::Capability what) const { return base->by.traits.capabilities & what; }
 
@@ -120,9 +120,10 @@ void send_control(Peer& peer, packet::PacketKind kind, const void* payload, uint
 
 /// Number of messages to a peer before which no connection is considered: the minimum of STARLING_DIRECT_THRESHOLD (base/variables.def).
 inline constexpr uint32_t kConsiderAfter = 4;
+/// Requests a connection to the peer if its recent traffic justifies one.
+void consider_opening(Peer& peer);
 /// Counts one message, sent now or queued: for the policy, which requests a connection when it pays, and for the profile. This is the
 /// inline part of every send.
-void consider_opening(Peer& peer);
 inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
     if (peer.traffic) [[unlikely]] {
         const auto way = peer.state == ConnectionState::connected ? profile::PathKind::connection : profile::PathKind::base;
@@ -140,7 +141,7 @@ inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes)
 }
 
 /// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
-/// not counted, because a connection does not speed them up.
+/// counted by count_short_access().
 inline void count_bytes(Peer& peer, uint64_t bytes) {
     if (!peer.supports(transport::kStreams)) return;
     peer.bytes_since_check += bytes;

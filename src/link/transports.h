@@ -17,7 +17,7 @@ transport::Transport* network();
 
 shm::SharedMemory& shared_memory();
 
-/// Sets a new peer's base path, by the first transport that reaches the peer, in the order of cost.
+/// Sets a new peer's base path: that of the cheapest transport that reaches the peer.
 int attach(Peer& peer);
 
 /// Polls each transport once. Returns whether anything happened.
