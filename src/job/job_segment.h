@@ -126,7 +126,7 @@ struct alignas(4096) JobHeader {
 
 /// Each host draws context numbers from a range of this size. At one every half microsecond, the range lasts six days.
 inline constexpr uint64_t kContextsPerHost = uint64_t{1} << 40;
-/// A number that is never drawn.
+/// Result of draw_context() when there is no number left; never the number of a context.
 inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 
 /// One word of the address table: a rank's UDP port and whether it lives. Written by the rank itself in its host's segment, by the daemon,
