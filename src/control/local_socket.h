@@ -20,7 +20,7 @@ int connect_local(std::string_view name, int wait_ms);
 /// Binds the abstract name and listens, non-blocking and close-on-exec. Returns -1 with errno; EADDRINUSE if another process has the name.
 int listen_local(std::string_view name);
 
-/// The forms of connect_local() and listen_local() for any address.
+/// Variants of connect_local() and listen_local() for a Unix socket address of any kind.
 int connect_within(const sockaddr_un& address, socklen_t length, int wait_ms);
 int listen_on(const sockaddr_un& address, socklen_t length);
 
