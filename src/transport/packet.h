@@ -21,9 +21,9 @@ enum class PacketKind : uint8_t {
     accept,           ///< accepts a connection; payload: the sender's end, as in `open`
     refuse,           ///< refuses a connection: the sender is at its limit
     close,            ///< last packet on a ring: its sender has stopped writing to it
-    access,  ///< put, get or update of exposed memory, or the reply to one; uses AccessHeader; payload: AccessPacket (rma/packets.h)
-    knock,        ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
-    farewell,     ///< between hosts: the sender's last packet, since it has called MPI_Finalize
+    access,    ///< put, get or update of exposed memory, or its reply; uses AccessHeader; payload: AccessPacket (rma/packets.h)
+    knock,     ///< connect, accept and disconnect between jobs; payload: ConnectRequest (dynamic/port.cpp)
+    farewell,  ///< between hosts: the sender's last packet, since it has called MPI_Finalize
     window_lock,  ///< requests, grants or releases a window's lock; payload: LockMessage (window/lock.cpp)
     rail_lost,    ///< between hosts: an interface of the sender is down; payload: its IPv4 address, network byte order
     multicast,    ///< between members of a group; payload: Note (multicast/datagram.h), optionally followed by a datagram

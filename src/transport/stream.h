@@ -22,7 +22,7 @@ struct StreamRange {
 /// A run of a stream's bytes, as its header announces it to the receiver.
 struct StreamFragment {
     uint32_t serial = 0;      ///< request id of the receive
-    uint32_t generation = 0;  ///< distinguishes consecutive requests with one serial
+    uint32_t generation = 0;  ///< number that distinguishes consecutive requests with one serial
     uint64_t offset = 0;      ///< offset in the message, bytes
     uint64_t bytes = 0;
 };

@@ -82,7 +82,7 @@ class Path {
 
     Transport& by;
     const ProcessAddress to;
-    void* user;  ///< value that is passed to the sink in place of the path
+    void* user;  ///< value that the sink gets in place of the path
 
     /// Returns the longest payload that a packet can have now, at least kLeastPayload and at most Traits::payload. It may change between
     /// two packets.

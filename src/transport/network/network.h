@@ -155,7 +155,7 @@ class Network final : public transport::Transport,
     bool has_place() override;
     void acquire_slot(transport::Path& path) override;
     uint32_t describe(transport::Path& path, packet::PacketKind kind, std::byte* offer) override;
-    bool is_offer(const std::byte*) const override { return true; }  // no check here: Connections::use() checks the offer
+    bool is_offer(const std::byte*) const override { return true; }  // not checked, since Connections::use() does it
     void use(transport::Path& path, packet::PacketKind kind, const std::byte* offer) override;
     void finish(transport::Path& path) override;
     void release_slot(transport::Path& path) override;

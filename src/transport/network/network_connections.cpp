@@ -32,7 +32,7 @@ constexpr uint64_t kBetterInterval = 10'000'000;
 /// Bounds (ns) of the pause without RC after a failure.
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
 
-/// Fails an operation on memory that can_access() excludes.
+/// Fails an operation on memory for which can_access() is false.
 int no_access(const char* what) {
     return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no open connection can %s the peer's registered memory", what);
 }

@@ -87,7 +87,7 @@ class BasicInboxReader {
         uint64_t seen = cell.state.load(std::memory_order_acquire);
         if (phase_of(seen) != kClaimed || lap_of(seen) != lap()) return false;
         if (pid_of(seen) == 0 || !gone(static_cast<pid_t>(pid_of(seen)))) return false;  // 0: the claimant's pid is unknown
-        // The claimant may have published just before it died.
+        // Compare and swap, since the claimant may have published the packet just before it died.
         if (!cell.state.compare_exchange_strong(seen, make(lap() + 1, kFree, 0), std::memory_order_acq_rel)) return false;
         publish_head();
         return true;

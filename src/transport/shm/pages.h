@@ -73,7 +73,7 @@ class Pages {
     PagesName name_;
     dev_t device_ = 0;
     bool owned_ = false;  ///< whether this object must close the descriptor
-    bool kept_ = false;   ///< whether the launcher has a copy of the descriptor, for neighbors that cannot open it here
+    bool kept_ = false;   ///< whether the launcher has a copy of the descriptor, for neighbors that cannot open the file
 };
 
 }  // namespace starling::shm

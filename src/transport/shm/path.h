@@ -19,8 +19,8 @@ class ShmPath final : public transport::Path {
 
     SegmentRegion
         region;  ///< the peer's region: doorbell, inbox, rings; null if the peer is on another host, and then the path is not used
-    RingWriter out;              ///< writer of our ring in the peer's region; set while this process may send on it
-    RingReader in;               ///< reader of the peer's ring in our region; set while the peer may send on it
+    RingWriter out;              ///< writer of the ring in the peer's region; set while this process may send on it
+    RingReader in;               ///< reader of the ring in our region; set while the peer may send on it
     bool close_pending = false;  ///< whether the ring waits for room for its close packet; packets use the inbox meanwhile
 
     /// Returns whether packets are sent on a ring now; if so, reserve_in_ring() and commit_in_ring() send a packet.

@@ -104,7 +104,7 @@ class RingWriter {
         if (bytes <= kInlineBytes) return next_.place->payload;
         return bytes <= kMostBulk ? reserve_bulk(bytes) : nullptr;
     }
-    /// Returns whether there is a line for a packet whose payload is elsewhere.
+    /// Returns whether a line is free for a packet whose payload is outside the ring.
     bool has_line() { return next_.number - lines_limit_ < kRingLines || refresh_lines(); }
     std::byte* reserve_bulk(uint32_t bytes) {
         const BulkSpan span = bulk_span(bulk_, bytes);

@@ -87,7 +87,7 @@ class Rotation {
     AllocatedPart& oldest() { return part(0); }
 
     bool is_back(const Receipt<Counter>& receipt) {
-        // Adjacent parts mostly have the same reader, so one load of its count serves for many.
+        // Read the count only if it differs from the last one: adjacent parts mostly have the same reader, so one load serves for many.
         if (!(receipt.counter == seen_.counter) || seen_.until < receipt.until)
             seen_ = {receipt.counter, receipt.counter.value()};
         return seen_.until >= receipt.until;

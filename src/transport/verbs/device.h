@@ -34,10 +34,10 @@ static_assert(sizeof(VerbsAddress) == 32);
 struct QueueAddress {
     uint8_t gid[16] = {};
     uint32_t queue = 0;
-    uint32_t first = 0;  ///< number of reads and atomics that the queue serves concurrently
+    uint32_t first = 0;  ///< initial packet sequence number (PSN), 24 bits
     uint16_t lid = 0;
     uint8_t mtu_log = 0;
-    uint8_t reads = 0;  ///< reads and atomics that the queue serves concurrently
+    uint8_t reads = 0;  ///< number of reads and atomics that the queue serves concurrently
 };
 static_assert(sizeof(QueueAddress) == 28);
 
@@ -116,7 +116,7 @@ class Queue {
         uint64_t address = 0;  ///< address in the peer's memory
         uint32_t remote = 0;   ///< rkey
         bool quiet = false;    ///< whether it is unsignaled: no event unless it fails; a later `done` of this queue covers it
-        bool more = false;     ///< whether another call follows at once: the doorbell may wait for it
+        bool more = false;     ///< whether another call follows at once, so that one doorbell can serve both
     };
     virtual WorkStatus write(const Transfer& what) = 0;
     /// RDMA write with immediate: the peer gets a `note` event when all data is there. It consumes one of the peer's receive buffers.

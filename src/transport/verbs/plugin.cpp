@@ -66,7 +66,7 @@ std::string plugin_path() {
     const std::string path(self), folder = path.substr(0, path.rfind('/') + 1);
     for (const char* const way : {"", "../lib/", "../lib64/"})
         if (access((folder + way + kPluginFile).c_str(), F_OK) == 0) return folder + way + kPluginFile;
-    return kPluginFile;  // no path: the dynamic linker finds it
+    return kPluginFile;  // file name without a path, which the dynamic linker searches
 }
 
 STARLING_STATE const Plugin* instead = nullptr;
@@ -82,7 +82,7 @@ uint64_t devices_seen() {
     while (const char* const device = devices.next()) {
         const std::string path = root + "/" + device;
         struct stat inode {};
-        // The inode distinguishes a device from an earlier one with the same name.
+        // Hash the inode too: it distinguishes a device from an earlier one with the same name.
         if (stat(path.c_str(), &inode) != 0) continue;
         all += hash_on(hash_on(kEmptyHash, device), inode.st_ino);
         Folder ports(path + "/ports");
@@ -104,7 +104,7 @@ bool plugin_is_a_tests() { return instead != nullptr; }
 const Plugin* load_plugin() {
     if (instead) return instead;
     const std::string path = plugin_path();
-    // Never unloaded: other libraries may use the libraries that the plugin has loaded.
+    // The plugin is never unloaded, since other libraries may use the libraries that it has loaded.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fail(MPI_ERR_OTHER, "%s (InfiniBand and RoCE need libibverbs.so.1 and librdmacm.so.1)", dlerror());

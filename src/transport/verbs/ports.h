@@ -40,7 +40,7 @@ class Ports {
     /// Opens the ports that the variables select. `out` is null if there are none. Returns an MPI error class with failure_text() if a port
     /// is required and none can be used, or if a variable is wrong. Costs one opendir() on a host without a device.
     static int open(std::unique_ptr<Ports>& out);
-    /// Opens the ports of this plugin, whatever the kernel lists.
+    /// Opens the ports that this plugin lists, whatever devices the kernel lists.
     static int open(const Plugin& plugin, std::unique_ptr<Ports>& out);
     Ports(const Ports&) = delete;
     Ports& operator=(const Ports&) = delete;
@@ -71,7 +71,7 @@ class Ports {
     int poll();
     const Came& datagram(int i) const { return datagrams_[i]; }
     void return_buffer(const Came& one) { places_[one.place].port->return_buffer(one.event); }
-    /// Returns whether a datagram queue that was busy has room again, and resets this.
+    /// Returns whether a datagram queue that was busy has room again, and resets this flag.
     bool fetch_room();
     /// Returns whether an event caused by a peer has arrived since the last call.
     bool fetch_peer_event() { return std::exchange(brought_, false); }

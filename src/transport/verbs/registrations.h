@@ -21,8 +21,8 @@ struct Registration {
     PageRange pages;
     Memory memory;
     uint32_t uses = 0;       ///< number of calls of use() and hold() without their done() yet
-    bool watched = false;    ///< whether changes are detected, so that it is kept while unused
-    bool held = false;       ///< whether hold() created it; all holders of this memory share it
+    bool watched = false;    ///< whether changes of the memory are detected, so that the registration is kept while unused
+    bool held = false;       ///< whether hold() created the registration; all holders of this memory share it
     bool dismissed = false;  ///< whether spoil() has deregistered it with the device
     bool valid = true;       ///< whether the address still means the same memory
     uint64_t last_used = 0;
@@ -73,7 +73,7 @@ class Registrations {
     const uint64_t page_;
     uint64_t bytes_ = 0;    ///< bytes of all registrations
     uint64_t longest_ = 0;  ///< length of the longest registered stretch so far, bytes
-    uint64_t clock_ = 0;    ///< counter that orders uses
+    uint64_t clock_ = 0;    ///< counter by which the least recently used registration is found
     RegistrationCounters counters_;
     RegistrationMap all_;
 };

@@ -85,7 +85,7 @@ class Sodium final : public Cipher {
         return function != nullptr;
     }
 
-    // Looks up AES, which the library lacks on other kinds of processors.
+    // Looks up AES, which the library provides on some kinds of processors only.
     bool find_aes(void* library) {
         decltype(&crypto_aead_aes256gcm_is_available) available = nullptr;
         has_aes = find(library, "crypto_aead_aes256gcm_is_available", available) && available() == 1 &&

@@ -16,7 +16,7 @@ struct SealKey {
     bool operator==(const SealKey&) const = default;
 };
 
-/// Every process supports ChaCha20. AES is faster and available where the processor has instructions for it.
+/// The ciphers. Every process supports ChaCha20. AES is faster, and available where the processor has instructions for it.
 enum class Suite : uint8_t { chacha, aes };
 
 /// A key prepared for one of the ciphers.

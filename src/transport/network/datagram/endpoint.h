@@ -49,7 +49,7 @@ struct EndpointCounters {
     uint64_t datagrams_sent = 0, datagrams_received = 0;
     uint64_t bytes_sent = 0, bytes_received = 0;  ///< UDP payload of the datagrams
     uint64_t packets_sent = 0, packets_received = 0;
-    uint64_t acks_alone = 0;    ///< datagrams and frames that carried nothing but an acknowledgement
+    uint64_t acks_alone = 0;    ///< datagrams and frames that carried an acknowledgement but no data
     uint64_t repeated = 0;      ///< datagrams that repeated data, wholly or in part
     uint64_t timeouts = 0;      ///< expirations of the retransmission timer
     uint64_t duplicates = 0;    ///< received datagrams without new data
@@ -78,7 +78,7 @@ class Endpoint {
     /// Adds verbs ports: from now on datagrams use them for peers that also have ports and answer on them. May be called before or after
     /// the first packet.
     void adopt(std::unique_ptr<verbs::Ports> ports);
-    /// Returns null if there are no ports.
+    /// Returns the verbs ports in use; null: there are none.
     verbs::Ports* ports() const;
     /// Returns the index of our port by which the peer is reached over verbs; -1: there is none, or the peer no longer answers on it.
     int verbs_place(const Session& session) const;

@@ -50,7 +50,7 @@ struct Held {
 struct Sealing {
     std::unique_ptr<Cipher> cipher;
     job::NetworkSecret secret;  ///< secret of this process's job
-    /// The locks of peers that have sent an authentic datagram, or that link knows.
+    /// The locks (keys and replay windows) of peers that have sent an authentic datagram, or that link knows.
     std::unordered_map<PeerName, std::unique_ptr<DatagramLock>, NameHash> locks;
     std::unique_ptr<std::byte[]> places;  ///< buffers of sealed datagrams until they are sent
     uint32_t next = 0;

@@ -21,7 +21,7 @@ void Endpoint::EndpointState::adopt(std::unique_ptr<verbs::Ports> ports) {
     verbs->ports = std::move(ports);
     verbs->version = verbs->ports->version();
     verbs->ports->watch(epoll, kPorts);
-    // Known peers may have sent their port lists before this process had ports.
+    // Use the port lists that known peers may have sent before this process had ports.
     if (!members.empty()) follow_ports(now_ns());
 }
 
@@ -128,7 +128,7 @@ void Endpoint::EndpointState::send_ports(EndpointPeer& member, uint64_t time) {
     }
     if (bytes > 0 || member.known_version != 0) {
         packet::Header* const header = member.reserve(bytes);
-        if (!header) return;  // no room: the list is sent before the next packet to that peer
+        if (!header) return;  // no room for the list in the send buffer: it is sent before the next packet to that peer
         header->kind = packet::PacketKind::ports;
         header->operation = 0;
         header->access = {};

@@ -21,7 +21,7 @@ namespace starling::network {
 struct Destination {
     sockaddr_in to;
     uint32_t interface;  ///< kernel's number of our interface; 0: the kernel's routing decides
-    uint32_t from;       ///< our address on that interface, network byte order
+    uint32_t from;       ///< our address on the interface, network byte order
     int lane;            ///< lane that is connected to the destination; kNoLane: the socket for all peers
     static constexpr int kNoLane = -1;
 
@@ -37,7 +37,7 @@ struct ReceivedDatagram {
     uint32_t bytes;
     uint32_t address;    ///< address of the sender, network byte order
     uint16_t port;       ///< port of the sender, host byte order
-    uint32_t interface;  ///< kernel's number of the interface on which it arrived; 0: unknown
+    uint32_t interface;  ///< kernel's number of the interface on which the datagram arrived; 0: unknown
     /// Whether a verbs port received the datagram: `address` is the sender's queue number, `interface` our port's index.
     bool by_verbs = false;
     bool opened = false;  ///< whether the datagram was sealed and has been decrypted

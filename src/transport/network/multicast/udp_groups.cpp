@@ -120,7 +120,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     const ip_mreqn by{{}, {}, static_cast<int>(rails_[rail].index)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // not required: an older kernel delivers datagrams one by one
+    setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // UDP_GRO is optional: an older kernel delivers datagrams one by one
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_port = htons(static_cast<uint16_t>(config().multicast_port));

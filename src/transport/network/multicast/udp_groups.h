@@ -34,7 +34,7 @@ struct GroupRange {
 
 class GroupSockets;
 
-/// This process's membership in a group.
+/// This process's membership in a group on the network.
 class GroupMember final : public transport::MulticastMembership {
   public:
     GroupMember(GroupSockets& by, const transport::GroupName& name, uint32_t address, GroupEncryption& seal,
@@ -63,7 +63,8 @@ class GroupSockets {
     /// kernel fragments the datagram.
     static constexpr uint32_t kPayload = 1500 - 28 - 8 - kSealBytes;
 
-    /// `epoll` is the set that watches the sockets, with `bit` as data. `ports` may be null and must outlive this object.
+    /// Creates the sockets' owner without any socket. `epoll` is the epoll set that will watch the sockets, with `bit` as data. `ports` may
+    /// be null and must outlive this object.
     GroupSockets(int epoll, uint32_t bit, verbs::Ports* ports);
     GroupSockets(const GroupSockets&) = delete;
     GroupSockets& operator=(const GroupSockets&) = delete;
@@ -85,7 +86,7 @@ class GroupSockets {
     static constexpr int kBatch = 8;  ///< datagrams received per system call
     /// Bytes of the buffer for one datagram, or for a run that the kernel has merged.
     static constexpr size_t kRoom = 64 * 1024;
-    /// Most encryption states; beyond this those of groups without a member are freed.
+    /// Most encryption states. When there are more, those of groups without a member are freed.
     static constexpr size_t kMostSeals = 1024;
     static constexpr size_t kDatagram = 1500 - 28;
     static constexpr size_t kMostRun = 32;  ///< most datagrams that one system call sends

@@ -58,8 +58,8 @@ struct RcFrame {
         written,    ///< an RDMA target was written; `bytes` is the target's word
         ring,  ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
         consumed,   ///< `bytes` is the number of slots that the sender has taken from its ring; sent if no trailer reports it
-        ring_back,  ///< request for the ring: the peer must stop writing into it
-        ring_left,  ///< reply to ring_back: nothing more will be written into the ring
+        ring_back,  ///< the sender's request to get its ring back: the peer must stop writing into it
+        ring_left,  ///< reply to ring_back: the sender of the reply writes nothing more into the ring
     };
     uint16_t magic = kMagic;
     RcFrameKind kind = RcFrameKind::hello;
@@ -90,7 +90,7 @@ struct RcArrival {
 struct RcOperation {
     enum class RcOperationKind : uint8_t { read, write };
     RcOperationKind kind = RcOperationKind::read;
-    RcConnection* connection = nullptr;           ///< connection that carries it out; null: this entry is free
+    RcConnection* connection = nullptr;           ///< connection that carries out the operation; null: this entry is free
     transport::Completion* completion = nullptr;  ///< completion to report; null: none
     std::byte* memory = nullptr;
     uint32_t local = 0;    ///< lkey of `memory`; 0: the data is sent inline
@@ -98,7 +98,7 @@ struct RcOperation {
     uint64_t address = 0;  ///< address of the peer's memory
     uint64_t bytes = 0, issued = 0;
     uint32_t under_way = 0;      ///< number of parts in flight
-    bool tells = false;          ///< whether it is a write to an RDMA target: the peer is notified with `word`
+    bool tells = false;          ///< whether the operation writes to an RDMA target, so that the peer is notified with `word`
     bool frame_pending = false;  ///< whether the separate frame that notifies the peer is still to be sent
     uint32_t word = 0;
     uint32_t generation = kCounterStart;
@@ -123,7 +123,7 @@ class RcConnection final : public Connection {
     uint32_t frame_limit() const override { return frame_limit_; }
     bool by_device() const override { return true; }
 
-    /// The port that the connection uses, and its queue (null before it is created and after it is closed).
+    /// Return the port that the connection uses, and its queue (null before it is created and after it is closed).
     verbs::Port& port() const { return port_->port(); }
     /// Returns the port's registered memory.
     RcPort& memory() const { return *port_; }

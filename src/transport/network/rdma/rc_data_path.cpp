@@ -10,7 +10,7 @@ namespace starling::network {
 
 namespace {
 constexpr uint64_t kPumpBytes = 1u << 20;  ///< most bytes sent in one call, before other connections are served
-constexpr PathId kPath = 1;                ///< any constant: a stream uses one connection at a time
+constexpr PathId kPath = 1;                ///< constant, since a stream uses one RC connection at a time
 }  // namespace
 
 SendResult RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
@@ -28,7 +28,7 @@ SendResult Rc::send(RcConnection& connection, const iovec* parts, int count) {
             connection.room_wanted_ = true;
             return SendResult::busy;
         default:
-            return SendResult::closed;  // a `broken` event follows
+            return SendResult::closed;  // the queue is broken, and a `broken` event follows
     }
 }
 

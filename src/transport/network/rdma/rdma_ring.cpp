@@ -82,7 +82,7 @@ bool RcRing::credit(uint32_t consumed) {
 // How RC connections use rings: granting, withdrawing, and receiving from them.
 
 namespace {
-constexpr uint32_t kLooks = 256;  ///< short frames of connections without a ring, after which the use of all rings is compared
+constexpr uint32_t kLooks = 256;  ///< short frames on connections without a ring after which the use of all rings is compared
 }
 
 /// Makes a ring for a hello or ring frame, if the quota and the memory allow it. Returns false otherwise.

@@ -31,7 +31,7 @@ struct RcRingOffer {
 
 /// The trailer of each slot.
 struct RcSlotEnd {
-    uint32_t after = 0;     ///< number of frames that were sent earlier by the queue
+    uint32_t after = 0;     ///< number of frames sent before this one by the queue
     uint32_t consumed = 0;  ///< number of slots of the reverse ring that the writer has taken
     uint32_t bytes = 0;     ///< length of the frame
     uint32_t stamp = 0;     ///< number of the lap, from 1; visible last
@@ -46,7 +46,7 @@ class RcRing {
     static constexpr uint32_t kSlots = 32, kSlot = 1280;
     static constexpr uint32_t kBytes = kSlots * kSlot;  ///< bytes of a ring: 40 KB, for each direction at each end
     static constexpr uint32_t kMost = kSlot - sizeof(RcSlotEnd);
-    /// Immediate of a write into a ring; no RDMA target has this word.
+    /// Immediate data of an RDMA write into a ring; no RDMA target has this word.
     static constexpr uint32_t kWord = ~0u;
 
     /// Returns null if the port can't register the memory.
@@ -72,7 +72,7 @@ class RcRing {
                            uint32_t after, uint32_t consumed);
     /// Frees the slots up to `consumed`. Returns false if the number is impossible.
     bool credit(uint32_t consumed);
-    bool left = false;  ///< whether the owner has asked for the ring: nothing is written into it any more
+    bool left = false;  ///< whether the owner has asked for the ring, so that this side writes nothing more into it
     bool lent = false;  ///< whether the device may still read the mirror, even after the queue was closed to linger
 
   private:

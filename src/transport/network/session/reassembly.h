@@ -70,7 +70,7 @@ class Reassembly {
     /// The beginning of an incomplete packet: at least a part of its header, then payload.
     std::unique_ptr<std::byte[]> partial_;
     uint32_t partial_size_ = 0;  ///< number of bytes in partial_
-    uint32_t partial_need_ = 0;  ///< bytes of the whole packet, or of the header until that is complete
+    uint32_t partial_need_ = 0;  ///< length of the whole packet, bytes; while its header is incomplete, length of the header
 };
 
 }  // namespace starling::network

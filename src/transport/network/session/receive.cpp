@@ -9,8 +9,8 @@ namespace starling::network {
 namespace {
 
 constexpr uint64_t kReorder = 3;            ///< later datagrams after which a missing one counts as lost (three in RFC 5681)
-constexpr uint32_t kOwedMost = 32;          ///< most datagrams without an acknowledgement
-constexpr uint64_t kOwedBytes = 64 * 1024;  ///< most bytes from carriers without an acknowledgement
+constexpr uint32_t kOwedMost = 32;          ///< most datagrams received before an acknowledgement is sent
+constexpr uint64_t kOwedBytes = 64 * 1024;  ///< most bytes received from carriers before an acknowledgement is sent
 /// Losses of long datagrams in a row, while short ones arrive, after which the path counts as too narrow for them.
 constexpr uint8_t kSizeLosses = 12;
 
@@ -220,7 +220,7 @@ bool Session::handle_echo(const DatagramHeader& header, uint64_t now) {
     SessionPath& path = paths_[flown->via];
     answered(path, flown->sent_at, uint64_t{header.echo_delay} * kMicrosecond, now);
     path.best_order = std::max(path.best_order, flown->order);
-    flown->sent_at = 0;  // take one sample per datagram
+    flown->sent_at = 0;  // each datagram is a sample only once
     if (flown->in_flight && flown->length == 0) {
         path.small_arrived = true;
         flown->in_flight = false;

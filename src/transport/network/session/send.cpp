@@ -8,9 +8,9 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kBesideMost = 1280;            ///< most bytes sent as a datagram while there is a connection
-constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most unacknowledged bytes for such a datagram
-constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts after which the connection carries everything again
+constexpr uint64_t kBesideMost = 1280;  ///< most bytes that are sent as a datagram although the session has a connection
+constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most bytes in the send buffer for a datagram beside a connection
+constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts after which the connection carries all data again
 }  // namespace
 
 /// The front of a datagram, with room for everything that may follow the header.
@@ -155,7 +155,7 @@ void Session::fill(Head& head, uint64_t offset, uint32_t stream_bytes, int most_
         head.bytes += static_cast<uint32_t>(header.ranges * sizeof(AckRange));
     }
     header.bytes = head.bytes + stream_bytes;
-    // This datagram acknowledges everything delivered so far.
+    // The datagram that is being sent acknowledges everything delivered so far.
     owed_ = {};
     owed_.confirmed = in_.expected();
 }

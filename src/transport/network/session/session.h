@@ -300,7 +300,7 @@ class Session : private PacketSink {
     // State of the failure detection; times in ns.
     uint64_t waiting_since_ = 0, last_received_at_ = 0, vouched_at_ = 0;
     uint64_t answered_at_ = 0;        ///< time (ns) when the peer last answered a datagram of ours
-    uint64_t peer_polled_at_ = 0;     ///< time (ns) when the peer last polled its sockets, as far as is known
+    uint64_t peer_polled_at_ = 0;     ///< time (ns) when the peer is last known to have polled its sockets
     uint64_t probe_at_ = 0;           ///< time (ns) of the next probe of suspended paths; 0: never
     uint64_t undelivered_since_ = 0;  ///< time (ns) since which the live peer has received nothing; 0: it receives our data
     SessionFailure failure_ = SessionFailure::none;

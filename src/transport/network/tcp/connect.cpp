@@ -1,4 +1,4 @@
-// Opening of connections: offers, callers, the greeting, and rails that appear and disappear.
+// Opening of connections: offers, callers (accepted sockets before their greeting), the greeting, and rails that appear and disappear.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -92,7 +92,8 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
 int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
     ConnectionParts& of = parts(connection);
     if (connection.state_ == Connection::CarrierState::waiting) {
-        if (options.self < connection.peer) return MPI_SUCCESS;  // both have sent an offer: the higher process connects
+        if (options.self < connection.peer)
+            return MPI_SUCCESS;  // both have sent an offer: the higher process connects, this one waits
         connection.state_ = Connection::CarrierState::idle;
         of.token = 0;
     }

@@ -101,7 +101,7 @@ void TcpEngine::receive(TcpSocket& socket) {
                                     (socket.seal ? " closed: received data is malformed, or was changed on the way"
                                                  : " closed: received data is malformed"));
         }
-        if (!filled) return;  // the rest is read later: epoll reports it, or the next read finds it
+        if (!filled) return;  // the read was short: epoll reports the rest of the data, or the next read finds it
     }
     if (socket.state == TcpSocket::TcpState::open && !socket.ended && !socket.doomed) socket.unread = true;
 }
@@ -179,7 +179,7 @@ SendResult TcpEngine::write_frame(TcpSocket& socket, TcpFrameKind kind, const io
     try {
         socket.writer.store_tail(list, all, written);
     } catch (const std::bad_alloc&) {
-        doom(socket, "out of memory");  // the frame cannot be completed, and half of it is already sent
+        doom(socket, "out of memory");  // the copy of the frame's rest needs memory, and the frame's beginning is already sent
     }
     return SendResult::done;
 }

@@ -51,7 +51,7 @@ struct TcpSocket {
     uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
     uint64_t queried_at = 0;   ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked
-    uint64_t answered_at = 0;  ///< time (ns) when the peer's answer was noticed; earlier than queried_at: none to that datagram
+    uint64_t answered_at = 0;  ///< time (ns) of the peer's answer to that datagram; earlier than queried_at: no answer yet
     /// Numbers of segments sent and retransmitted when the connection's last pause ended.
     uint64_t sent_before = 0, repeated_before = 0;
     uint64_t last_active = 0;  ///< number of the poll that last moved data
@@ -91,7 +91,7 @@ struct ConnectionParts {
 };
 
 struct TcpEngine {
-    Connections* tcp = nullptr;  ///< the object whose implementation this is
+    Connections* tcp = nullptr;  ///< the Tcp object whose implementation this is
     TcpOptions options;
     TcpUpcalls upcalls;
     TcpCounters counters;

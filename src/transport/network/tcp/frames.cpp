@@ -218,7 +218,7 @@ void FrameWriter::wrote(size_t bytes) {
         tail_at_ += bytes;
         if (tail_at_ < tail_.size()) return;
         tail_at_ = 0;
-        tail_ = {};  // freed, so that an idle socket uses no memory
+        tail_ = {};  // free the buffer, so that an idle socket uses no memory
         return;
     }
     fragment_done_ += bytes;

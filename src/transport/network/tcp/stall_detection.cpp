@@ -15,7 +15,7 @@ constexpr uint64_t kHealthNs = 250'000'000;
 constexpr uint64_t kStreamLookNs = 2'000'000;  ///< ns between health checks while streams wait for data that sockets have taken
 constexpr uint64_t kDoubtLookNs = 50'000'000;  ///< ns between checks whether a paused connection has delivered its data
 constexpr uint64_t kLongestDoubt = 16;         ///< longest pause, as a multiple of the first
-constexpr uint64_t kForgiven = 8;  ///< a pause is as long as the first if none ended within this multiple of the last
+constexpr uint64_t kForgiven = 8;  ///< pauses start short again after this multiple of the last pause without a stall
 /// Patience (ns) while the kernel repairs a loss: it detects the loss of a retransmission only by its slow timer.
 constexpr uint64_t kRepairPatienceNs = 6'000'000;
 /// Share of retransmitted segments (1/kRepeatedShare, at least kRepeatedMost) above which datagrams do better. An exception is a link that
@@ -109,7 +109,7 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
 /// Returns whether the connection stalls. The session calls this function when the peer has answered a query, but has not received the
 /// frames.
 bool TcpEngine::stalls(Connection& connection) {
-    if (back_at != 0 && now - back_at < kAwayNs) return false;  // the answer may be older than this process's pause
+    if (back_at != 0 && now - back_at < kAwayNs) return false;  // the peer's answer may be older than this process's pause
     ConnectionParts& of = parts(connection);
     if (connection.paused_ || !of.primary) return connection.paused_;
     TcpSocket& socket = *of.primary;

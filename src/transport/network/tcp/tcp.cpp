@@ -332,7 +332,7 @@ bool TcpEngine::poll(uint64_t time) {
     for (size_t i = 0; i < hot.size();) {
         TcpSocket& socket = *hot[i];
         serve(socket, EPOLLIN);
-        if (i >= hot.size() || hot[i] != &socket) continue;  // the socket was closed, or another is at its index
+        if (i >= hot.size() || hot[i] != &socket) continue;  // the hot socket was closed, or another one is at its index
         if (!socket.unread && polls - socket.last_active > kHotPolls)
             cool(i);
         else

@@ -48,7 +48,7 @@ struct TcpOptions {
     uint32_t sockets_per_rail = 1;
     bool on_rails_alone = false;                ///< whether to listen on the rails' addresses only; else on all
     uint64_t connect_limit_ns = 3'000'000'000;  ///< time limit for a socket to connect and be welcomed
-    uint64_t silence_limit_ns = 2'000'000'000;  ///< a socket whose data is unanswered for this long is closed
+    uint64_t silence_limit_ns = 2'000'000'000;  ///< time after which a socket with unanswered data is closed
     uint64_t pause_ns = 4'000'000'000;          ///< first pause of a stalled connection; doubled each time, up to 16 times this
     /// How long data may stay unacknowledged, besides two round trips. While the receiving process answers, its kernel delays
     /// acknowledgements of up to two segments by 40 ms. It delays any number of them while a process that was reading is not scheduled.
@@ -100,7 +100,7 @@ class Tcp final : public Connections {
     /// open connections add sockets on a new one.
     void set_rails(std::span<const TcpRail> rails);
 
-    /// Closes the connection's sockets to that address of the peer at once, without waiting for the silence limit.
+    /// Closes the connection's sockets to an address of the peer at once, without waiting for the silence limit.
     void lose_remote(Connection& connection, uint32_t address) override;
 
     /// Creates a connection in state idle. `peer_key` is the key that the peer expects in a TcpHello. `pair` is the secret that only this
