@@ -183,8 +183,10 @@ class Network {
     uint32_t black_hole[kMaxAddresses] = {~0u, ~0u, ~0u, ~0u};  ///< per rail: longer datagrams vanish without an error
     bool rail_dead[kMaxAddresses] = {};
     SendResult refuses[kMaxAddresses] = {};  ///< result of sending a datagram by the rail, if not SendResult::done
+    static constexpr uint64_t kMostRefusals = 1'000'000;
     uint64_t refusals = 0;
-    bool deaf[2] = {};  ///< whether an end receives nothing
+    uint64_t refusal_age = 0;  ///< ns by which the time of a refusal is earlier than that of the transmission
+    bool deaf[2] = {};         ///< whether an end receives nothing
     std::priority_queue<Event> events;
     std::function<Fate()> fate;  ///< decides the treatment of a datagram in place of the weather
     bool undecodable = false;    ///< whether a session sent bytes that do not decode as a datagram
@@ -248,8 +250,9 @@ inline void End::send(Session& from, const Route& route, uint32_t number, const 
     }
     const int rail = Network::rail_of(route);
     if (network.refuses[rail] != SendResult::done) {
-        ++network.refusals;
-        from.refused(number, network.refuses[rail], network.now);
+        // A session that sends again at once, forever, is a defect that a test must find without hanging.
+        if (++network.refusals > Network::kMostRefusals) network.refuses[rail] = SendResult::done;
+        from.refused(number, network.refuses[rail], network.now - network.refusal_age);
         return;
     }
     if (network.too_long(rail, bytes.size())) {

@@ -259,6 +259,22 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
     }
 }
 
+// A refusal during a poll carries the time at which the poll began. A session that waited for 1 ms from then on waited in the past, so it
+// sent and was refused forever.
+TEST(Session, ARefusalWithAnOldTimeIsRetriedWithBackoff) {
+    for (const SendResult why : {SendResult::busy, SendResult::closed, SendResult::too_long}) {
+        Network network(15);
+        network.now = kSecond;
+        network.refusal_age = 5 * kMillisecond;
+        network.refuses[0] = why;
+        ASSERT_TRUE(network.send(0, 1, 100));
+        EXPECT_LT(network.refusals, 20u) << static_cast<int>(why);
+        network.refuses[0] = SendResult::done;
+        network.run_until(2 * kSecond);
+        EXPECT_TRUE(network.session(0).idle()) << static_cast<int>(why);
+    }
+}
+
 TEST(Session, WithoutRailsThePeerIsUnreachableAfterTheTimeout) {
     Network network(9);
     for (int i = 0; i < 2; ++i) network.set_rails(i, 2);

@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kBesideMost = 1280;  ///< most bytes that are sent as a datagram although the session has a connection
 constexpr uint64_t kBesideAll = 2 * kBesideMost;  ///< most bytes in the send buffer for a datagram beside a connection
 constexpr uint8_t kBesideTimeouts = 3;            ///< consecutive timeouts after which the connection carries all data again
+constexpr int kMostAttempts = 8;                  ///< most refusals by the kernel or a port until transmit() waits for 1 ms
 }  // namespace
 
 /// The front of a datagram, with room for everything that may follow the header.
@@ -92,17 +93,20 @@ int Session::pick_path() {
 
 void Session::transmit(uint64_t now) {
     if (dead_ || key_ == 0) return;
-    // If a datagram is refused, its data is cut to another size, or takes another path.
-    for (int attempt = 0; attempt < 4; ++attempt) {
+    transmitted_at_ = now;
+    // If a datagram is refused, its data is cut to another size, or takes another path. Each refusal ends an attempt, because the data would
+    // otherwise be sent and refused forever.
+    refused_ = true;
+    for (int attempt = 0; refused_ && attempt < kMostAttempts; ++attempt) {
         refused_ = false;
         try {
-            while (has_next() && send_next(now)) {}
+            while (has_next() && !refused_ && send_next(now)) {}
         } catch (const std::bad_alloc&) {
             blocked_until_ = now + kMillisecond;  // handle lack of memory like a full kernel buffer
         }
         outside_.flush();
-        if (!refused_) break;
     }
+    if (refused_) blocked_until_ = std::max(blocked_until_, now + kMillisecond);
     if (ack_due(now)) flush_ack(now);
 }
 
@@ -325,6 +329,8 @@ void Session::refused(uint32_t number, SendResult why, uint64_t now) {
     if (!flown || !flown->in_flight) return;
     SessionPath& path = paths_[flown->via];
     refused_ = true;
+    // The caller's time may be that of the beginning of a poll, in which a reply was sent later.
+    now = std::max(now, transmitted_at_);
     if (why == SendResult::too_long && path.datagram > kLeastDatagram) {
         path.datagram = next_smaller_datagram(path.datagram);
         path.window.set_datagram(path.datagram);

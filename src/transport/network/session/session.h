@@ -286,6 +286,7 @@ class Session : private PacketSink {
     uint64_t hold_ = 0;                   ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
     uint64_t reported_end_ = UINT64_MAX;  ///< offset below which the last selective acknowledgement is complete
     uint64_t loss_check_at_ = 0;          ///< time (ns) when a datagram that was overtaken counts as lost; 0: none
+    uint64_t transmitted_at_ = 0;         ///< time (ns) of the last transmit()
     uint64_t blocked_until_ = 0;          ///< time (ns) before which nothing is sent, as the kernel's send buffer is full
 
     // State of the incoming stream.
