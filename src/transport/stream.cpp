@@ -64,7 +64,7 @@ uint64_t Coverage::add(StreamRange range) {
         bytes_ += range.bytes();
         return bytes_ - before;
     }
-    // Merges the range with all islands that it touches.
+    // Merge the range with all islands (ranges beyond the prefix) that it touches.
     auto first = std::lower_bound(islands_.begin(), islands_.end(), range.begin,
                                   [](const StreamRange& island, uint64_t at) { return island.end < at; });
     auto last = first;

@@ -451,7 +451,7 @@ void Network::find_better_path(uint64_t now) {
     for (NetworkPath* path : wired_) {
         if (!path->wire_->carries || path->wire_->rc || path->rc_from_ > now || path->better_from_ > now || !path->port(place))
             continue;
-        // If the new connection is TCP again, the peer had a reason; so the next attempt waits longer.
+        // If the new connection is TCP again, the peer had a reason to avoid RC, so the next attempt must wait longer.
         path->better_pause_ = std::clamp(2 * path->better_pause_, kBetterInterval, kLongestPause);
         path->better_from_ = now + path->better_pause_;
         found.push_back(path);

@@ -30,7 +30,7 @@ static_assert(sizeof(RingLine) == 64);
 /// A ring in the receiver's region. Its owner (the receiver) resets it before offering the slot to a sender. Line numbers continue from one
 /// sender to the next, so that the previous sender's lines always count as consumed.
 struct alignas(64) Ring {
-    /// Written by the receiver, read by the sender when it runs out of credit.
+    /// Numbers of consumed lines and bulk bytes, written by the receiver, and read by the sender when it runs out of credit.
     struct alignas(64) Consumed {
         std::atomic<uint64_t> lines;
         std::atomic<uint64_t> bulk;

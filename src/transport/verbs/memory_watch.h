@@ -3,7 +3,7 @@
 //
 // The kernel reports such changes: memory is registered with a userfaultfd for its events only, so no access ever faults. A thread that
 // unmaps, moves or discards watched memory blocks in that call until a thread of this class has read the event. So no allocation function
-// needs to be intercepted and no allocator is missed. handle() also reports whether all changes that have begun were read, so a lookup in the
+// needs to be intercepted and no allocator is missed. take() also reports whether all changes that have begun were read, so a lookup in the
 // cache is exact. A discard (MADV_DONTNEED) that races with the send of the same memory is an error of the program on any network.
 //
 // Only private anonymous memory can be watched: the pages of a file change without a call in this process. At the end of a watched stretch
@@ -23,7 +23,7 @@ struct PageRange {
     bool meets(const PageRange& other) const { return begin < other.end && other.begin < end; }
 };
 
-/// The watch over memory of this process. handle() may be called from any thread, the other functions under the library's lock. The object
+/// The watch over memory of this process. take() may be called from any thread, the other functions under the library's lock. The object
 /// must not be destroyed while memory is watched and other threads run.
 class MemoryWatch {
   public:

@@ -47,8 +47,8 @@ class Registrations {
     /// Registers memory that its owner keeps mapped until done().
     Registration* hold(const void* memory, uint64_t bytes);
     void done(Registration& registration);
-    /// Deregisters the memory while it is in use, so that no peer can access it any more. An access by a peer breaks the connecting queue,
-    /// and that peer then uses another path.
+    /// Deregisters the memory while it is in use, so that no peer can access it any more. A peer that still accesses it breaks its queue to
+    /// this process, and then uses another path.
     void spoil(Registration& registration);
 
     uint64_t bytes() const { return bytes_; }

@@ -26,7 +26,7 @@ struct PortAddresses {
 /// The least datagram length of a usable port, bytes: the longest header and some data must fit.
 inline constexpr uint32_t kLeastVerbsDatagram = 1024;
 
-/// indices of our port and of the peer's
+/// A pair of ports, given by the index of our port and of the peer's.
 struct PortPair {
     uint16_t ours, theirs;  ///< index
 };

@@ -195,7 +195,7 @@ void Rc::drop(Connection& one) {
     strand(connection);
     const auto place =
         std::find_if(connections_.begin(), connections_.end(), [&](auto& entry) { return entry.get() == &connection; });
-    // A lingering queue would still receive RDMA writes.
+    // Close the queue at once: one that lingers would still receive RDMA writes into memory that is released now.
     if ((connection.ring_in_ || !connection.expected_.empty()) && !connection.finish_received_) {
         report_closed(connection);
         connection.finish_pending_ = connection.finish_sent_ = false;

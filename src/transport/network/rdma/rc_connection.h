@@ -57,7 +57,7 @@ struct RcFrame {
         finish,     ///< last frame on a queue
         written,    ///< an RDMA target was written; `bytes` is the target's word
         ring,  ///< RcRingOffer: the sender's ring, into which the peer may write frames. A hello may also contain an RcRingOffer
-        consumed,   ///< `bytes` is the number of slots that the sender has taken from its ring; sent if no trailer reports it
+        consumed,   ///< `bytes`: slots that the sender has taken from its ring; sent if no ring trailer reports the number
         ring_back,  ///< the sender's request to get its ring back: the peer must stop writing into it
         ring_left,  ///< reply to ring_back: the sender of the reply writes nothing more into the ring
     };

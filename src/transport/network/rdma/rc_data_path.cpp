@@ -94,7 +94,7 @@ void Rc::happened(const verbs::VerbsEvent& event) {
 // repeats on another path what was not acknowledged.
 void Rc::on_frame(RcConnection& connection, const std::byte* data, uint32_t bytes) {
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
-    // Frames that the peer wrote into the ring earlier precede this frame.
+    // Handle first the frames that the peer wrote into the ring earlier.
     (void)adopt_ring(connection);
     if (!connection.queue_ || connection.state_ == Connection::CarrierState::dropped) return;
     ++connection.frames_in_;

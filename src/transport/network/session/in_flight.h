@@ -16,7 +16,7 @@ struct Flown {
     uint32_t length;   ///< stream bytes; 0: a probe
     uint8_t via;       ///< index of the path, or kFirstCarrier + index of the carrier
     bool in_flight;    ///< whether the data is neither acknowledged nor abandoned
-    bool repeat;       ///< whether its bytes were sent before
+    bool repeat;       ///< whether the record's bytes were sent before
     uint8_t reserved;
     uint64_t end() const { return offset + length; }
 };

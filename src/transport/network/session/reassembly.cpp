@@ -44,6 +44,7 @@ constexpr uint32_t kHeader = sizeof(packet::Header);
 
 Reassembly::ReassemblyResult Reassembly::accept(uint64_t offset, const std::byte* bytes, uint32_t count, PacketSink& sink) {
     // If the same bytes are passed again after an exception, they may have been delivered, but not the out-of-order bytes behind them.
+    // These are delivered now.
     if (count == 0 || offset + count <= expected_)
         return early_ && early_->offset <= expected_ ? drain(sink) : ReassemblyResult::duplicate;
     if (offset + count > expected_ + window_) return ReassemblyResult::beyond;

@@ -92,8 +92,7 @@ int TcpEngine::offer(Connection& connection, ConnectionOffer& out) {
 int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
     ConnectionParts& of = parts(connection);
     if (connection.state_ == Connection::CarrierState::waiting) {
-        if (options.self < connection.peer)
-            return MPI_SUCCESS;  // both have sent an offer: the higher process connects, this one waits
+        if (options.self < connection.peer) return MPI_SUCCESS;  // both sent offers: the higher process connects
         connection.state_ = Connection::CarrierState::idle;
         of.token = 0;
     }

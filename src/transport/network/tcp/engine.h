@@ -47,7 +47,7 @@ struct TcpSocket {
     PathId path = 0;  ///< number of the socket, unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;     ///< ns; before state open: its time limit; afterwards: time of the next health check
+    uint64_t deadline = 0;     ///< time limit (ns) of a state before `open`; in state `open`, time of the next health check
     uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
     uint64_t queried_at = 0;   ///< time (ns) when a datagram asked the peer because `acked` did not grow; 0: it was not asked

@@ -101,7 +101,8 @@ bool TcpEngine::is_stuck(TcpSocket& socket, const Health& health) {
         upcalls.request_ack(*socket.connection);
     }
     if (session->answered_at() <= socket.queried_at) return false;
-    // A peer that resumes after a pause answers a datagram first, and reads the connection afterwards.
+    // Wait half the patience after the answer: a peer that resumes after a pause answers a datagram first, and reads the connection
+    // afterwards.
     if (socket.answered_at < socket.queried_at) socket.answered_at = now;
     return silent >= patience && now - socket.answered_at >= patience / 2;
 }

@@ -68,7 +68,7 @@ int Tcp::describe(Connection& connection, packet::PacketKind kind, std::byte* pa
 }
 
 int Tcp::use(Connection& connection, packet::PacketKind kind, const std::byte* payload) {
-    if (kind == packet::PacketKind::accept) return MPI_SUCCESS;  // the peer connects to this process
+    if (kind == packet::PacketKind::accept) return MPI_SUCCESS;  // nothing to do: the peer connects
     ConnectionOffer offer;
     std::memcpy(&offer, payload, sizeof offer);
     return engine_->dial(connection, offer);
