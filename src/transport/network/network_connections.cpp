@@ -191,7 +191,7 @@ void Network::report_lost_rails(const uint32_t* now, size_t count) {
     rails_.assign(now, now + count);
 }
 
-// Passes the interfaces in use to TCP. The endpoint knows them; this adds the netmask of each.
+// Passes the interfaces in use to TCP. The endpoint knows their addresses; this function adds the netmask of each.
 void Network::follow_rails() {
     if (rails_seen_ == endpoint_->rails_version()) return;
     uint32_t addresses[16];
@@ -414,7 +414,7 @@ void Network::act_on_news() {
     }
 }
 
-/// Adds the stream fragments sent since the last call to the counters. They bypass the session, where packets are counted.
+/// Adds the stream fragments sent since the last call to the counters, because fragments bypass the session, which counts packets.
 void Network::count_fragments() {
     const auto count = [](const Connections& of, StreamTotals& before, Count& messages, Count& bytes) {
         const StreamTotals so_far = of.fragments_sent();

@@ -115,7 +115,7 @@ class Queue {
         uint32_t bytes = 0;
         uint64_t address = 0;  ///< address in the peer's memory
         uint32_t remote = 0;   ///< rkey
-        bool quiet = false;    ///< whether it is unsignaled: no event unless it fails; a later `done` of this queue covers it
+        bool quiet = false;    ///< unsignaled: no event unless the operation fails; a later `done` of this queue covers it
         bool more = false;     ///< whether another call follows at once, so that one doorbell can serve both
     };
     virtual WorkStatus write(const Transfer& what) = 0;

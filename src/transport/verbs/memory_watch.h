@@ -27,7 +27,7 @@ struct PageRange {
 /// must not be destroyed while memory is watched and other threads run.
 class MemoryWatch {
   public:
-    /// Starts a watch. Returns null with failure_text() if the kernel does not permit it.
+    /// Creates a watch with its thread. Returns null with failure_text() if the kernel does not permit it.
     static std::unique_ptr<MemoryWatch> start();
     MemoryWatch(const MemoryWatch&) = delete;
     MemoryWatch& operator=(const MemoryWatch&) = delete;

@@ -19,7 +19,7 @@ class RcPort;
 /// Memory registered for a peer, until deregister(). The port may be closed earlier.
 struct RegisteredMemory {
     RcPort* port = nullptr;
-    void* to = nullptr;  ///< user of the connection to the peer
+    void* to = nullptr;  ///< `user` of the connection to the peer
     verbs::Registration* registration = nullptr;
     ListHook hook;
 };

@@ -116,7 +116,7 @@ int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) 
         connection.crossed_ = waits;
         if (const int error = make_queue(connection)) return error;
         if (const int error = connect(connection, theirs, place)) return error;
-        if (!waits) return MPI_SUCCESS;  // link/connection sends our accept
+        if (!waits) return MPI_SUCCESS;  // not waiting: link/connection will send our accept
         std::byte accept[sizeof offer];
         uint32_t bytes = 0;
         (void)describe(connection, packet::PacketKind::accept, accept, bytes);

@@ -44,8 +44,8 @@ class Connection : public Carrier {
   public:
     enum class CarrierState : uint8_t {
         idle,      ///< neither offered nor requested
-        waiting,   ///< the peer is to connect, by our offer
-        dialling,  ///< this side is connecting, by the peer's offer
+        waiting,   ///< we have sent an offer, by which the peer is expected to connect
+        dialling,  ///< this side is connecting, by an offer of the peer
         open,
         dropped,
     };

@@ -82,7 +82,7 @@ bool Session::handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t
             ++outside_.counters.duplicates;
             owed_.twice = true;
             want_ack(now);
-            // A duplicate shows that some or all of our acknowledgements do not arrive.
+            // Note the time: a duplicate shows that some or all of our acknowledgements do not arrive.
             if (undelivered_since_ == 0) undelivered_since_ = now;
             return true;
         case Reassembly::ReassemblyResult::beyond:

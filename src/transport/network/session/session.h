@@ -272,7 +272,7 @@ class Session : private PacketSink {
     uint64_t epoch_;
     SendBuffer buffer_;
     uint64_t next_ = 0;         ///< offset of the first byte that was never sent
-    uint64_t packet_hint_ = 0;  ///< offset of a packet at or before next_
+    uint64_t packet_hint_ = 0;  ///< offset of a packet at or before next_, from which SendBuffer::cut() searches
     uint64_t limit_;            ///< end of the peer's receive window
     RangeSet sacked_;           ///< bytes that are selectively acknowledged
     RangeSet lost_;             ///< sent bytes that must be retransmitted
