@@ -76,7 +76,7 @@ void* MemoryWatch::run(void* self) {
     return nullptr;
 }
 
-/// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. handle() needs
+/// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. take() needs
 /// the same lock, so it never misses a change whose system call has returned.
 void MemoryWatch::read_events() {
     uffd_msg message;

@@ -290,7 +290,7 @@ int Udp::send_small(UdpSendBatch& out) {
     return errno;
 }
 
-// Sends one datagram or run; returns 0 or errno. A failed call is repeated, since the kernel reports an error of an earlier datagram once.
+// Sends one datagram or run; returns 0 or errno. A failed call is repeated, since it may have reported an earlier datagram's error.
 int Udp::send_run(int first, int run) {
     const Destination& where = out_[first].where;
     if (run == 1 && out_[first].bytes <= kCopied && (where.interface == 0 || where.lane != Destination::kNoLane))

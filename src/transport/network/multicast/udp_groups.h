@@ -25,7 +25,7 @@ namespace starling::network {
 /// The addresses used for groups: a part of 239.0.0.0/8.
 struct GroupRange {
     uint32_t first = 0;  ///< lowest address, host byte order
-    uint32_t bits = 0;   ///< number of low bits that are free to choose
+    uint32_t bits = 0;   ///< number of low bits of the address that vary within the range
     /// Parses an address range. Returns MPI_ERR_ARG with failure_text() if the text is not one.
     static int parse(const char* text, GroupRange& out);
     /// Returns the address that `place` selects from the range, in network byte order.

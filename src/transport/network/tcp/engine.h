@@ -51,7 +51,7 @@ struct TcpSocket {
     uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
     uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
     uint64_t queried_at = 0;   ///< time (ns) when a datagram queried the peer because `acked` did not grow; 0: no query
-    uint64_t answered_at = 0;  ///< time (ns) of the peer's answer to that datagram; earlier than queried_at: no answer yet
+    uint64_t answered_at = 0;  ///< time (ns) of the peer's answer to the last query; earlier than queried_at: no answer yet
     /// Numbers of segments sent and retransmitted when the connection's last pause ended.
     uint64_t sent_before = 0, repeated_before = 0;
     uint64_t last_active = 0;  ///< number of the poll that last moved data
