@@ -13,7 +13,7 @@ namespace starling::collective {
 
 namespace {
 
-/// One member's part of an agreement.
+/// One member's vote in an agreement: its error class and failure text, and the number that the allreduce compares.
 class Vote {
   public:
     // Encodes an error and its rank so that the lowest rank makes the largest number, and MPI_MAX selects the lowest failed rank.

@@ -86,7 +86,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     bool cast_tried_ = false;
     std::unique_ptr<ChannelCast> cast_;
 
-    /// A message to be received and discarded.
+    /// A receive whose message is discarded, with its buffer.
     struct Waste {
         std::unique_ptr<std::byte[]> memory;
         message::ReceiveRequest request;
@@ -109,7 +109,10 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 
 CommExchange::~CommExchange() {
     for (auto& one : waste_)
-        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();  // a message is arriving in it
+        if (!one->request.done && !message::cancel_receive(one->request))
+            (void)one.release();  // If a message is already arriving in this
+                                  // buffer, the receive cannot be cancelled,
+                                  // so the buffer is never freed.
 }
 
 // All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for

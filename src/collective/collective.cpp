@@ -39,7 +39,7 @@ Task chosen(const CallParameters& call, View v, const Arguments&... arguments) {
     return (*std::get_if<Signature*>(&algorithm.function))(v, arguments...);
 }
 
-/// A reduction over one rank: copies the input.
+/// Copies the input to the receive buffer: the whole work of a reduction over one rank.
 Task copied(const void* send, void* receive, int64_t count, const Datatype& type) {
     if (input_of(send, receive) != receive && count > 0) datatype::copy(type, count, send, receive);
     return Task::completed(MPI_SUCCESS);
@@ -109,7 +109,7 @@ Task alltoall(View v, bool in_place, Blocks send, Blocks receive) {
     if (in_place) return alltoall_in_place(v, receive);
     CallParameters call{CollectiveKind::alltoall, v.n, receive.bytes(0)};
     call.uniform = receive.uniform();
-    if (!call.uniform) call.bytes = 0;  // members may see different sizes
+    if (!call.uniform) call.bytes = 0;  // members may see different sizes, so the size must not affect the selection
     return chosen<signature::alltoall>(call, v, send, receive);
 }
 

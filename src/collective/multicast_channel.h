@@ -29,7 +29,7 @@ class ChannelCast final : public Cast {
     /// Returns the number of the communicator's first call that may use multicast; kNever: none may.
     static int first_call(const comm::Comm& comm);
     static constexpr int kNever = 1 << 30;
-    /// Fewest hosts for which multicast is used; with fewer, one message more is cheaper than a multicast group.
+    /// Fewest hosts for which multicast is used. With fewer hosts, one additional message is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
 
   private:

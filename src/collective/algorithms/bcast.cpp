@@ -68,7 +68,7 @@ Task bcast_scatter_allgather(View v, void* buffer, int64_t count, const Datatype
     const ByteShares shares(packed.bytes(), v.n);
     v.note(co_await scatter_shares(v, packed.data(), shares, root));
 
-    // Ring: in step i each rank forwards to its right the share that it received in step i - 1.
+    // Ring allgather: in step i each rank forwards to its right neighbor the share that it received in step i - 1.
     const int relative = (v.me - root + v.n) % v.n;
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     for (int step = 0; step < v.n - 1; ++step) {
@@ -91,7 +91,7 @@ Task bcast_chain(View v, void* buffer, int64_t count, const Datatype& type, int 
         return static_cast<int64_t>(std::min(kChainSegment, packed.bytes() - segment * kChainSegment));
     };
 
-    // Segment i is sent while segment i + 1 is received.
+    // Pipeline: the rank sends segment i to its right neighbor while it receives segment i + 1 from the left.
     if (has_left && segments) co_await v.receive(packed.data(), bytes(0), byte_type(), left);
     for (uint64_t i = 0; i < segments; ++i) {
         std::byte* segment = packed.data() + i * kChainSegment;

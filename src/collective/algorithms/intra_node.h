@@ -1,5 +1,4 @@
-// The part of a two-level collective that stays within this host: through the host's shared-memory stage if it serves the call, else by
-// messages.
+// The steps of a two-level collective within this host. They use the host's shared-memory stage if it serves the call, else messages.
 #pragma once
 
 #include "collective/core/view.h"
@@ -16,7 +15,7 @@ class WithinHost {
     /// `v`: all participants; its exchange has hosts(). Kind, size and operation decide whether the stage serves the call.
     WithinHost(const View& v, CollectiveKind kind, uint64_t bytes = 0, bool commutative = true);
 
-    // Roots are indices among the participants on this host. Await the calls one after the other.
+    // Root arguments are indices among the participants on this host. Await the calls one after the other.
 
     /// The two halves of a barrier. arrive() comes before the leader's barrier between hosts, release() after it.
     Task arrive();

@@ -165,7 +165,7 @@ Task leader_broadcast(View v, void* buffer, int64_t count, const Datatype& type,
         packed.load();
         multicast::MulticastSend send;
         if (v.error == MPI_SUCCESS) co_await SpaceAwaiter(*v.cast, packed.bytes());
-        // With an error, skip the multicast: the tree carries the error marker.
+        // If this rank has an error, it skips the multicast, because only the tree carries error markers.
         if (v.error == MPI_SUCCESS && v.cast->start_send(send, static_cast<uint64_t>(v.tag), packed.data(), packed.bytes())) {
             co_await Done{send};
             v.note(progress::error_of(send));

@@ -7,7 +7,7 @@
 
 namespace starling::collective {
 
-/// `send` is one buffer, which is sent to all neighbors.
+/// Neighborhood allgather: the buffer `send` is sent to all neighbors.
 Task neighbor_allgather(CommCall& call, const comm::Neighborhood& near, const void* send, int64_t count, const Datatype& type,
                         const Blocks& receive);
 Task neighbor_alltoall(CommCall& call, const comm::Neighborhood& near, const Blocks& send, const Blocks& receive);

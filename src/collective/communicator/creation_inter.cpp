@@ -27,7 +27,7 @@ namespace {
 // group follow in a second message.
 struct LeaderEnvelope {
     uint64_t context = 0;
-    uint64_t job = 0;  ///< job of the leader that sends; `rank` is its rank
+    uint64_t job = 0;  ///< job of the leader that sends the envelope; `rank` is the leader's rank in it
     uint32_t rank = 0;
     uint32_t bytes = 0;
     int32_t error = MPI_SUCCESS;
@@ -99,8 +99,7 @@ int check_remote(const comm::Group& local, const comm::Group* remote) {
 // broadcasts the result. Finally the members agree on whether each created its part, and the leaders on whether both groups did.
 Task exchange_groups(Exchange& local_exchange, comm::Group& local, int local_leader, LeaderLink link, comm::Errhandler* handler,
                      Comm*& result, int error_here) {
-    // A tag for each step. If a member skips a step, its later messages are still distinguished, because that does not depend on their
-    // order.
+    // Each step has its own tag. If a member skips a step, its later messages still match the right step.
     const View start = View::all(local_exchange);
     const View hear[] = {View::all(local_exchange), View::all(local_exchange)};
     const View agreement = View::all(local_exchange), end = View::all(local_exchange);
@@ -185,7 +184,7 @@ TaggedExchange exchange_of_group(comm::Group& group, message::MatchContext& chan
     return TaggedExchange(channel, std::move(ranks), group.my_rank(), tag, true);
 }
 
-// Tags on group channels.
+// Tags on group channels: for creating an intra-communicator, an inter-communicator, and for the leaders' messages.
 constexpr int kIntraTag = 0, kInterTag = 1, kLeaderTag = 2;
 
 // Returns the group of the two leaders, in the order on which both agree: lower identity first.

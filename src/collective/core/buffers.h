@@ -74,9 +74,9 @@ class Accumulator {
 
     void* value() const { return value_; }
     void* operand() const { return operand_; }
-    /// value = operand ∘ value: the operand comes from lower ranks.
+    /// Computes value = operand ∘ value: the operand comes from lower ranks.
     int add_left() { return datatype::apply(op_, operand_, value_, count_, type_); }
-    /// value = value ∘ operand: the operand comes from higher ranks.
+    /// Computes value = value ∘ operand: the operand comes from higher ranks.
     int add_right() {
         if (op_.commutative) return add_left();
         std::swap(value_, operand_);

@@ -86,7 +86,7 @@ class Exchange {
           remote_base(other.remote_base),
           remote_size(other.remote_size) {}
 
-    int one_tag_ = 0;  ///< tag of all operations on this exchange; 0: each draws its own
+    int one_tag_ = 0;  ///< tag of all operations on this exchange; 0: each operation draws its own tag
     std::unique_ptr<AlgorithmOverride> steering_;
 
   private:

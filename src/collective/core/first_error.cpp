@@ -19,7 +19,7 @@ struct Sentences {
     struct {
         bool used = false;
         uint32_t number;
-        char text[1024];  ///< uninitialized, so the system allocates its pages only when they are written
+        char text[1024];  ///< text, left uninitialized, so that the system allocates its pages only when they are written
     } at[kSentences];
 };
 STARLING_STATE Sentences* sentences = nullptr;  ///< stored error texts, allocated at the first error
@@ -31,7 +31,7 @@ void FirstError::record(int error) {
     error_ = error;
     number_ = next_number++;
     if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return;  // without memory only the error class is reported
+    if (!sentences) return;  // If there is no memory for texts, only the error class is reported.
     auto& place = sentences->at[number_ % kSentences];
     const std::string_view text = failure_text();
     place.used = true;

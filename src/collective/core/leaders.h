@@ -11,7 +11,8 @@ namespace starling::collective {
 /// One process per host: the root on its own host, the leader on each other host.
 struct Tops {
     std::vector<int> list;
-    int root_host, place;  ///< host of the root; index of this host's top among its participants
+    int root_host,
+        place;  ///< number of the root's host; index, among the participants on this host, of the process that represents it
     bool is_top;
 
     Tops(const View& v, const HostMap& hosts, int root)

@@ -15,7 +15,7 @@ class Cast {
   public:
     virtual ~Cast() = default;
 
-    /// Virtual versions of the functions in multicast/channel.h.
+    /// Virtual functions with the meaning of those of the same name in multicast/channel.h.
     virtual bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) = 0;
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
     virtual void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,

@@ -78,7 +78,7 @@ struct View {
             return start_failed(request, datatype::packed_size(type, count), to);
         exchange->start_send(request, buffer, count, type, participant(to), tag);
     }
-    /// Sends an error marker.
+    /// Sends an error marker in place of the data.
     [[gnu::cold]] void start_failed(message::SendRequest& request, uint64_t expected, int to);
     void start(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int from) {
         exchange->start_receive(request, buffer, count, type, participant(from), tag);

@@ -1,4 +1,4 @@
-// Runs operations on a shared-memory stage: at once, in a lane or in turn.
+// Runs operations on a shared-memory stage: immediately, in a lane (a slot for one non-blocking operation), or in the order of a queue.
 #pragma once
 
 #include <utility>

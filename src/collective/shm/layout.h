@@ -14,19 +14,19 @@ struct NodeArea {
     size_t bytes = 0;
 };
 
-/// The places of slots, rings and counters in the area. A word that one participant writes and others wait for shares its cache line with
-/// no other word.
+/// Locates slots, rings and counters in the area. A word that one participant writes and others wait for shares its cache line with no
+/// other word.
 class NodeLayout {
   public:
     /// The maximum number of participants of a stage.
     static constexpr int kMost = 256;
     /// Largest number of participants that poll the slots of all others; with more, arrivals are counted.
     static constexpr int kFew = 4;
-    /// The number of buffers that broadcasts and results use in rotation, and the bytes in each.
+    /// The number of ring buffers, which broadcasts and results use in rotation, and the payload bytes of each.
     static constexpr uint32_t kRingBuffers = 8;
     static constexpr uint32_t kRingPayload = 8192;
 
-    /// The header that precedes every payload.
+    /// The header that precedes every payload in the area.
     struct alignas(16) StageHeader {
         std::atomic<uint32_t> sequence;  ///< number of the operation whose data follows; written last
         uint32_t bytes;
@@ -55,11 +55,13 @@ class NodeLayout {
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
-    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }  ///< arrivals at the meeting; zero between meetings
-    std::atomic<uint32_t>& release(uint32_t) const { return line(1); }   ///< number of the last meeting that all have entered
-    std::atomic<uint32_t>& done_waiters() const { return line(2); }      ///< number of participants that wait for a done() word
-    std::atomic<uint32_t>& detached() const { return line(3); }          ///< participants that will never access the area again
-    std::atomic<uint32_t>& verdict() const { return line(4); }           ///< whether the members agreed to use the area
+    std::atomic<uint32_t>& arrivals(uint32_t) const {
+        return line(0);
+    }  ///< participants that have entered the meeting in progress, or 0
+    std::atomic<uint32_t>& release(uint32_t) const { return line(1); }  ///< number of the last meeting that all have entered
+    std::atomic<uint32_t>& done_waiters() const { return line(2); }     ///< number of participants that wait for a done() word
+    std::atomic<uint32_t>& detached() const { return line(3); }         ///< participants that will never access the area again
+    std::atomic<uint32_t>& verdict() const { return line(4); }          ///< whether the members agreed to use the area
     /// The number of the last operation that a participant has finished; written by that participant only.
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 

@@ -14,7 +14,7 @@ inline uint32_t bytes_of(const Datatype& type, int64_t count) {
     return static_cast<uint32_t>(datatype::packed_size(type, count));
 }
 
-/// Packs into shared memory.
+/// Packs `count` elements into shared memory at `out`.
 inline void pack(EngineSync& sync, const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
     datatype::pack(sync.copies, type, count, buffer, 0, out, datatype::packed_size(type, count));
 }

@@ -9,13 +9,13 @@ namespace {
 
 using comm::NeighborEdge;
 
-/// The format of the blocks in the buffer.
+/// The arrangement of a process's blocks in the buffer that its neighbors read.
 enum class BlockArrangement : uint32_t {
     one,    ///< one block, for all neighbors
     alike,  ///< consecutive blocks of one size
     table   ///< consecutive blocks of any sizes, after a table of their ends
 };
-/// The place of the buffer, in the header's `place`.
+/// Location of the buffer that holds a process's blocks; stored in the header's `place`.
 enum class BlockLocation : uint32_t { in_line, slot, wide, nowhere };
 
 struct Neighbors {

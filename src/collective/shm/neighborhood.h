@@ -23,8 +23,10 @@ struct NeighborTraffic {
 
 /// The part of the operation that must use messages.
 struct ByMessages {
-    bool mine = false;       ///< whether this process sends its blocks by messages
-    std::vector<bool> from;  ///< one flag per source, in order: its block comes by a message; empty: no block does
+    bool mine = false;  ///< whether this process sends its blocks by messages
+    std::vector<bool>
+        from;  ///< one flag per source, in order: whether its block arrives by a message; empty: all blocks are in shared
+               ///< memory
     bool any() const { return mine || !from.empty(); }
 };
 

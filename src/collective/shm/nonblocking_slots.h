@@ -128,7 +128,7 @@ class NodeLanes {
     bool is_free(uint32_t number) {
         const uint32_t most = finished_by_all_ + LaneLayout::kLanes;
         if (Stage::reached(most, number)) return true;
-        // Only the first waiting operation polls these words, for all of them.
+        // Only the first waiting operation polls the other participants' done() words, on behalf of all waiting operations.
         if (number != most + 1) return false;
         finished_by_all_ = finished_by_all(layout_, stage_.sync(), stage_.participants(), stage_.me(), finished_);
         return finished_by_all_ + LaneLayout::kLanes != most;

@@ -122,7 +122,7 @@ class NodeStep {
     NodeStep(Layout layout, int n, int me, bool few, uint32_t sequence)
         : layout_(layout), n_(n), me_(me), few_(few), sequence_(sequence) {}
 
-    // Calls of phases that an operation may omit.
+    // Call the steps that an operation may omit; an omitted step does nothing.
 
     template <class Operation>
     static bool find_room(Operation& operation, Derived& on) {

@@ -10,7 +10,7 @@ namespace starling::collective::node {
 namespace {
 
 constexpr uint64_t kFoldedByAll = 16 * 1024;
-/// The piece size of a broadcast among few: they read one piece while the root writes the next.
+/// Bytes per piece of a broadcast among few participants, which read one piece while the root writes the next.
 constexpr uint64_t kBcastPiece = 16 * 1024;
 
 bool fits_slot(const EngineStage& node, uint64_t bytes) { return bytes <= NodeLayout::slot_payload(node.participants()); }
@@ -77,7 +77,8 @@ struct SlotOperands {
     int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
-/// A reduction by the last participant to arrive, for all. The low side's result comes first; the high side's begins on a new cache line.
+/// A reduction that the last participant to arrive computes for all. The low side's result comes first in the buffer; the high side's
+/// begins on a new cache line.
 struct Sums {
     const void* input;
     void* receive;

@@ -43,7 +43,7 @@ struct Reduction {
     const Op& op;
     const int me, n;
     const uint64_t element_bytes = datatype::packed_size(type, 1);
-    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements per piece
+    int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);  ///< elements per piece of the vector
     bool block = false;   ///< whether elements in memory have the packed layout
     bool direct = false;  ///< whether this process's results are written directly into its receive buffer
     Temporary sums{};     ///< results of this process, one share per group; unused with `direct`
@@ -176,7 +176,7 @@ struct ExchangedPieces {
     bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< whether the own block can be copied in pieces
 
     uint64_t piece() const { return std::min(most, total - from); }
-    /// Returns the offset of a reader's block in an owner's buffer, which holds blocks for all but its owner.
+    /// Returns the offset of the block for `reader` in the owner's buffer, which holds blocks for all participants but its owner.
     uint64_t place(int owner, int reader) const { return static_cast<uint64_t>(reader < owner ? reader : reader - 1) * most; }
     uint32_t bytes(int) const { return static_cast<uint32_t>(piece()); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(place(0, n - 1) + piece()); }

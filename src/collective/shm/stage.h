@@ -49,7 +49,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
   public:
     using StageStep::reached;
 
-    /// `first`: initial value of the numbers in the area, see NodeLayout::clear().
+    /// `first`: initial value of the operation numbers in the area, see NodeLayout::clear().
     NodeStage(std::byte* base, int n, int me, Sync sync, uint32_t first = 0, int few = NodeLayout::kFew)
         : StageStep(NodeLayout(base, n), n, me, n <= few, first),
           sync_(std::move(sync)),
@@ -166,7 +166,7 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     bool readers_are_through() const { return noted_readers_ >= 2 && noted_readers_at_ + 1 == sequence_; }
 
   private:
-    /// A distance of numbers that exceeds any between two participants.
+    /// A distance between operation numbers that exceeds the distance between any two participants.
     static constexpr uint32_t kNever = 1u << 30;
     /// Number of pipeline buffers per participant, used in turn.
     static constexpr uint32_t kRoomTurns = 2;
@@ -189,7 +189,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     }
     uint64_t number() const { return uint64_t{wraps_} << 32 | sequence_; }
 
-    /// Returns whether the next buffer in a rotation of that length is free: every participant has finished its last use.
+    /// Returns whether the next buffer is free in a rotation of `turns` buffers: every participant has finished the operation that used it
+    /// last.
     bool is_free(uint32_t turns) const { return reached(finished_by_all_, sequence_ - turns); }
     bool all_done(uint32_t wanted) {
         finished_by_all_ = finished_by_all(layout_, sync_, n_, me_, sequence_ - 1);

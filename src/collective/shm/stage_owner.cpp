@@ -126,9 +126,9 @@ namespace {
 
 /// A member's knowledge after all have exchanged whether they can access the leader's area.
 struct StageReach {
-    int64_t offset;  ///< The knowledge of a member after all have exchanged whether they can access the leader's area.
+    int64_t offset;  ///< offset of the stage's area in the leader's region
     int mine = 1;    ///< whether this process knows the offset and can access all regions
-    int of_all = 0;  ///< whether this process knows that all members can
+    int of_all = 0;  ///< whether this process knows that all members can access all regions
 };
 
 /// Broadcasts the area's offset and exchanges whether all members can access it. Errors are recorded in `reach`.
@@ -193,7 +193,7 @@ Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
     } else {
         return Task::completed(MPI_SUCCESS);
     }
-    // All members draw the tag, though on some hosts there may be nothing to agree on.
+    // All members draw the tag of the agreement, even if on some hosts the members have nothing to agree on.
     const View all = View::all(exchange);
     exchange.last_was_own();
     const auto n = static_cast<int>(members.size());
@@ -219,14 +219,14 @@ Task NodeOwner::make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> m
         const link::SegmentRegion region(leader.job->segment().region(leader.rank));
         const NodeLayout area(region.collective() + reach.offset, n);
         if (!decide(area, reach)) {
-            // The area is not used, but is kept until all have read the decision in it.
+            // The members do not use the area, but it is kept until all of them have read the decision in it.
             if (leads ? allocated >= 0 : reach.mine) area.detached().fetch_add(1);
             if (leads && allocated >= 0) retire_area(allocated, n, use);
             co_return MPI_SUCCESS;
         }
     }
     std::byte* const area = sync.area_at(reach.offset);
-    // The world's area lasts as long as the process.
+    // The area of the world's communicator lasts as long as the process.
     sync.use_area(area, is_world ? kNoArea : reach.offset, use);
     start(std::move(sync), comm, exchange, is_world ? 0 : kCounterStart);
     co_return MPI_SUCCESS;

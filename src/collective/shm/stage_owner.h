@@ -33,7 +33,7 @@ class EngineSync {
 
   public:
     explicit EngineSync(int me) : me_(me), awaited_(std::make_unique<List<AwaitedOperation, &AwaitedOperation::hook>>()) {}
-    /// Returns a new EngineSync for the same participants.
+    /// Returns a new EngineSync for the same participants as this one.
     EngineSync same() const;
 
     /// Adds the participant with the next number; returns false if its job has ended.
@@ -78,7 +78,7 @@ class EngineSync {
     /// Records that the communicator has members on other hosts, too. If one of those fails, the members here may take different paths,
     /// depending on when they learned of it. A wait for a living member might then never end, so it is abandoned.
     void watch_elsewhere() { watches_elsewhere_ = true; }
-    /// Sets the area; call it when all participants are known. `offset`: as for NodeLender.
+    /// Sets the stage's area; call it when all participants are known. `offset`: place of the area, as in NodeLender's constructor.
     void use_area(std::byte* area, int64_t offset, AreaUse use);
     std::byte* area_at(int64_t offset) const;
     int participants() const { return static_cast<int>(participants_.size()); }
