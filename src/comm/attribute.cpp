@@ -10,13 +10,13 @@ namespace starling::comm {
 
 namespace {
 
-// The first number of user keys, above every predefined one.
+// The first number of keys that programs create, above every predefined one.
 constexpr int kFirstNumber = 1024;
 
 STARLING_STATE NoDestroy<std::vector<Keyval*>> table_storage;
 constinit auto& table = table_storage.value;
 
-// Numbers of destroyed keys, for reuse.
+// Numbers of destroyed attribute keys, for reuse by new keys.
 STARLING_STATE NoDestroy<std::vector<int>> unused_numbers_storage;
 constinit auto& unused_numbers = unused_numbers_storage.value;
 
@@ -121,7 +121,7 @@ int AttributeSet::set(const AttributeHolder& holder, Keyval* keyval, void* value
 bool AttributeSet::get(int keyval, void** value) const {
     auto* self = const_cast<AttributeSet*>(this);
     const AttributeEntry* found = self->find(keyval, false);
-    if (!found) found = self->find(keyval, true);  // an attribute is readable until its delete callback has returned
+    if (!found) found = self->find(keyval, true);  // An attribute remains readable until its delete callback has returned.
     if (found && value) *value = found->value;
     return found != nullptr;
 }
@@ -161,7 +161,7 @@ int AttributeSet::clear(const AttributeHolder& holder) {
 }
 
 int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) const {
-    // Hold references to the keys: callbacks and other threads may delete attributes before they are copied.
+    // Hold references to the keys: callbacks and other threads may delete attributes before copy_to() reaches them.
     AttributeSet held;
     held.entries_ = entries_;
     for (const AttributeEntry& entry : held.entries_) ++entry.keyval->references;

@@ -61,7 +61,7 @@ class AttributeSet {
     AttributeSet(const AttributeSet&) = delete;
     AttributeSet& operator=(const AttributeSet&) = delete;
     AttributeSet(AttributeSet&& other) noexcept : entries_(static_cast<std::vector<AttributeEntry>&&>(other.entries_)) {}
-    ~AttributeSet();  ///< drops the remaining attributes without callbacks
+    ~AttributeSet();  ///< drops the remaining attributes without calling their callbacks
 
     /// Moves all attributes of `other` here, after the existing ones.
     void take(AttributeSet& other);
@@ -81,7 +81,8 @@ class AttributeSet {
     struct AttributeEntry {
         Keyval* keyval;
         void* value;
-        bool going = false;  ///< whether its delete callback is running, so that it must not be deleted again
+        bool going =
+            false;  ///< whether the attribute's delete callback is running, so that the attribute must not be deleted again
     };
     static int call_delete(const AttributeHolder& holder, const AttributeEntry& entry);
     AttributeEntry* find(int keyval, bool going);

@@ -82,7 +82,7 @@ struct Comm {
     // The groups are declared before the channels, which refer to them; destroy() releases them last.
     Group* local_;
     Group* remote_;  ///< remote group; nullptr in an intra-communicator
-    Group* all_;     ///< both groups in agreed order; nullptr in an intra-communicator
+    Group* all_;     ///< both groups, in the order on which all members agree; nullptr in an intra-communicator
 
   public:
     static constexpr uint32_t kMagic = 0x436f6d6d;
@@ -91,12 +91,12 @@ struct Comm {
     const int size;        ///< size of the local group
     const int peer_count;  ///< size of the group that messages address: the remote group, if there is one
     const bool is_inter;
-    /// For inter-communicators: whether the local group comes first in the common numbering of both groups, on which all members agree.
+    /// whether the local group of an inter-communicator comes first in the common numbering of both groups, on which all members agree
     const bool local_first;
     bool disconnected = false;
     job::JobId spawned = 0;  ///< the job that was spawned with this inter-communicator; 0: not created by a spawn
 
-    message::MatchContext point_to_point;  ///< its roster: the remote group; in an intra-communicator the only group
+    message::MatchContext point_to_point;  ///< match context of point-to-point messages, whose roster is peers()
     /// Match context of collective operations. Its roster is the group; in an inter-communicator both groups, in their common numbering,
     /// which my_rank() uses.
     message::MatchContext collective;
@@ -106,8 +106,10 @@ struct Comm {
     bool errhandler_was_set = false;  ///< whether MPI_Comm_set_errhandler was called
     AttributeSet attributes;
     Hints hints;
-    std::shared_ptr<const Topology> topology;          ///< process topology; null: none
-    std::unique_ptr<const Neighborhood> neighborhood;  ///< this process's edges in the topology; null: not computed yet
+    std::shared_ptr<const Topology> topology;  ///< process topology; null: none
+    std::unique_ptr<const Neighborhood>
+        neighborhood;  ///< this process's edges in the topology; null: neighborhood_of() has not computed
+                       ///< them yet
     std::string name;
     message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
 
@@ -165,7 +167,8 @@ void make_predefined();
 /// Drops the predefined communicators, at the end of MPI_Finalize.
 void drop_predefined();
 
-/// Called by MPI_Comm_disconnect after all members' communication has completed, before the communicator is destroyed.
+/// Hook that MPI_Comm_disconnect calls before it destroys the communicator, when all members' communication has completed. The room dynamic
+/// sets it.
 extern void (*on_disconnect)(Comm&);
 
 /// Returns the number of the application's live communicators, including the predefined ones.

@@ -45,7 +45,8 @@ Errhandler* errors_return();
 /// replace().
 extern Errhandler* file_handler;
 
-Errhandler* make_errhandler(HandlerKind kind);  ///< returns one reference and one handle; action `call`, function unset
+Errhandler* make_errhandler(
+    HandlerKind kind);  ///< returns a new handler: one reference, one handle, action `call`, no function
 /// Adds a handle for the application.
 MPI_Errhandler add_handle(Errhandler* handler);
 /// Drops a handle of the application; returns false if it is not valid. Handles of predefined handlers are not counted:

@@ -23,12 +23,12 @@ std::string text_of(int code);
 /// Returns the highest class or code in use: MPI_LASTUSEDCODE.
 int last_used_code();
 
-int add_class();             ///< returns a new class
-int add_code(int of_class);  ///< returns a new code of an existing class
+int add_class();             ///< adds an error class and returns it
+int add_code(int of_class);  ///< adds a code to an existing class and returns the code
 /// The functions below return MPI_ERR_ARG with failure_text() for codes that the application did not add.
 int set_text(int code, std::string_view text);
 int remove_text(int code);
-int remove_class(int error_class);  ///< requires that the class's codes and text have been removed
-int remove_code(int code);          ///< requires that the code's text has been removed
+int remove_class(int error_class);  ///< removes a class, whose codes and text must have been removed
+int remove_code(int code);          ///< removes a code, whose text must have been removed
 
 }  // namespace starling::comm

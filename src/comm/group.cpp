@@ -147,7 +147,7 @@ MPI_Group add_handle(Group* group) {
 }
 
 void drop_handle(Group* group) {
-    if (group == empty_group()) return;  // predefined: freeing its handle has no effect on the group
+    if (group == empty_group()) return;  // The empty group is predefined: freeing its handle has no effect.
     --group->handles;
     group->release();
 }

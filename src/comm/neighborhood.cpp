@@ -27,7 +27,7 @@ void find(const CartTopology& grid, int me, Neighborhood& near) {
         add_edge(near.receives, above, 2 * d + 1);
         add_edge(near.receives, below, 2 * d);
     }
-    near.everyone = !near.sends.empty();  // all processes of a grid have neighbors, or none has
+    near.everyone = !near.sends.empty();  // In a grid either all processes have neighbors, or none has.
 }
 
 void find(const GraphTopology& graph, int me, Neighborhood& near) {
