@@ -15,7 +15,7 @@ namespace starling::multicast {
 
 namespace {
 
-constexpr size_t kFewest = 3, kMost = 60'000;  ///< limits of the number of members
+constexpr size_t kFewest = 3, kMost = 60'000;  ///< limits of the number of members of a channel
 /// Limits for the scheme `auto`: a communicator gets a group after a number of calls that grows with the time of joining, one call per
 /// kNsPerCall and at most kMostCalls.
 constexpr uint64_t kMostCalls = 64, kNsPerCall = 100'000;

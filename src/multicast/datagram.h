@@ -8,7 +8,7 @@
 namespace starling::multicast {
 
 enum class Word : uint8_t {
-    data = 1,   ///< a fragment of a message
+    data = 1,   ///< carries a fragment of a message
     heartbeat,  ///< end of the sender's stream: members request what they miss and acknowledge the rest
     ping,  ///< the leader tests which members the group reaches; `serial` is the test's number. As long as the longest datagram
     ready,  ///< all members answered the test: the group may be used
@@ -19,7 +19,8 @@ enum class Word : uint8_t {
 struct GroupDatagramHeader {
     static constexpr uint16_t kMagic = 0x4d53;  // "SM"
     static constexpr uint8_t kVersion = 1;
-    static constexpr uint16_t kAckNow = 1;  ///< acknowledge as soon as everything up to this datagram has arrived
+    static constexpr uint16_t kAckNow =
+        1;  ///< flag: the receiver acknowledges as soon as everything up to this datagram has arrived
 
     uint16_t magic;
     uint8_t version;
@@ -69,8 +70,8 @@ struct Note {
     uint64_t group;  ///< the group's key
     NoteKind kind;
     uint8_t urgent;   ///< missing: earlier requests had no effect; unready: the note applies to any test
-    uint16_t sender;  ///< the member whose stream the note concerns
-    uint16_t member;  ///< member that sent the note or that misses fragments
+    uint16_t sender;  ///< member whose stream the note concerns
+    uint16_t member;  ///< member that sent the note, or the member that misses fragments
     uint16_t epoch;   ///< lowest bits of the stream's epoch, in ack and missing
     uint32_t serial;
     uint32_t fragment;

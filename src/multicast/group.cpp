@@ -102,7 +102,7 @@ void MulticastGroup::handle(const GroupDatagram& datagram, uint64_t now) {
     const uint64_t epoch = source.incoming.epoch();
     if (!source.incoming.handle(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
-    // Other members continued without this one: those that count have acknowledged data that this member misses.
+    // The other members continued without this one. Those that still count have acknowledged data that this member misses.
     if (source.incoming.fetch_left_behind()) {
         left_behind_ = true;
         return apply(GroupEvent::unwanted, now);
@@ -119,12 +119,12 @@ void MulticastGroup::on_single(uint32_t teller, const GroupDatagram& datagram, u
     if (head.word == Word::data && teller == head.sender) count_single(head, now);
     if (head.word != Word::heartbeat || head.sender == me_ || !from_[head.sender]) return;
     if (teller == head.sender && state_ != GroupState::testing && state_ != GroupState::ready) {
-        Note note = make_note(NoteKind::unready, me_);  // the sender missed the earlier notification
+        Note note = make_note(NoteKind::unready, me_);  // The sender has missed the earlier notification, so notify it again.
         note.serial = test_;
         outside_.note(teller, note);
     }
     From& source = *from_[head.sender];
-    source.relay.sent.reset();  // the member that asks has not received the last acknowledgement
+    source.relay.sent.reset();  // The requesting member has not received the last acknowledgement, so it is sent again.
     report(head.sender, now);
     if (now - source.relay.requested_at < kAskAgainNs) return;
     source.relay.requested_at = now;

@@ -92,7 +92,9 @@ class MulticastGroup {
     static constexpr uint64_t kPingAtMostNs = 250'000'000;
     static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< interval between requests to a member that has not acknowledged
     static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged heartbeats until members are asked individually
-    static constexpr uint64_t kForgetNs = 1'500'000;     ///< time after which a request that was passed on is passed on again
+    static constexpr uint64_t kForgetNs =
+        1'500'000;  ///< time after which a repeated request for missing fragments is passed up the
+                    ///< tree again
     static constexpr size_t kForwarded = 16;
     /// The thresholds at which a sender is notified that its multicast does not arrive: the number of repeats by sessions, and the time
     /// since its last datagram to the group.
@@ -125,7 +127,7 @@ class MulticastGroup {
         Incoming incoming;
         Relay relay;
         uint64_t received_at = 0;  ///< time of the sender's last datagram to the group
-        uint32_t singles = 0;      ///< number of datagrams that came by session since received_at
+        uint32_t singles = 0;      ///< number of datagrams that a session delivered since received_at, in place of the group
         /// Notifications since received_at that the sender's multicast does not arrive: their number, the serial of the last, and the times of
         /// the first and the last.
         uint32_t sent = 0, reported_serial = 0;
@@ -146,7 +148,7 @@ class MulticastGroup {
     void request_missing(uint32_t sender, const Missing& missing, uint16_t who, uint64_t now);
     void request_below(uint32_t sender, const Relay& relay, const GroupDatagramHeader& head);
 
-    // Joining, testing and leaving: defined in group_lifecycle.cpp.
+    // Functions for joining, testing and leaving the group; defined in group_lifecycle.cpp.
     void act(uint8_t actions, uint64_t now);
     uint32_t leader() const { return tree_.first(); }
     void on_ping(uint32_t test, uint64_t now);
@@ -174,7 +176,7 @@ class MulticastGroup {
 
     uint32_t test_ = kCounterStart;  ///< number of the last known test
     bool pinged_ = false;            ///< whether the test's ping (at the leader: its echo) has arrived here
-    uint32_t sent_of_it_ = 0;        ///< number of pings or echoes sent in this test
+    uint32_t sent_of_it_ = 0;        ///< number of pings or echoes sent in the current test
     std::vector<uint32_t> pongs_;
     uint64_t ping_at_ = UINT64_MAX, ping_pause_ = kPingNs, test_ends_ = UINT64_MAX;
 };

@@ -16,12 +16,12 @@ inline constexpr int kStates = 5;
 
 enum class GroupEvent : uint8_t {
     want,        ///< a communicator wants to use the group
-    joined,      ///< the network has accepted this process
-    refused,     ///< the network has not accepted this process: no route, or its limit
+    joined,      ///< event: the network has accepted this process as a member of its group
+    refused,     ///< event: the network has not accepted this process, because there is no route or its limit is reached
     all_answer,  ///< the leader's test has succeeded, here or as reported by the leader
     silence,     ///< the test has timed out: not all members answered
     unready,     ///< a member has left, or the leader reports that
-    abandoned,   ///< this process needs the place for another group
+    abandoned,   ///< event: this process needs this group's place for another group
     unwanted,    ///< the last communicator is freed
     drained,     ///< everything that this process sent has been acknowledged
 };

@@ -30,15 +30,16 @@ struct Position {
 struct Missing {
     uint32_t serial;
     uint32_t fragment;
-    uint64_t mask;  ///< bit i: fragment + i
+    uint64_t mask;  ///< fragments that are missing: bit i stands for fragment number `fragment` + i
     bool urgent;    ///< whether earlier requests had no effect: the group does not deliver the fragments
 };
 
 class Incoming {
   public:
-    static constexpr uint32_t kMostAhead = 4096;           ///< limit of messages after the first incomplete one
-    static constexpr uint64_t kReorderNs = 300'000;        ///< age at which a gap counts as missing data and not as overtaking
-    static constexpr uint64_t kAskAgainNs = 2'000'000;     ///< first interval between requests
+    static constexpr uint32_t kMostAhead = 4096;        ///< limit of messages after the first incomplete one
+    static constexpr uint64_t kReorderNs = 300'000;     ///< age at which a gap counts as lost data; a younger one may be due to
+                                                        ///< datagrams that overtake each other
+    static constexpr uint64_t kAskAgainNs = 2'000'000;  ///< first interval between requests
     static constexpr uint64_t kAskAtMostNs = 200'000'000;  ///< longest interval between requests
     static constexpr uint64_t kMostNotes = 4;              ///< limit of requests at a time, each for 64 fragments
 
@@ -75,7 +76,7 @@ class Incoming {
         uint64_t pause = kAskAgainNs;
         uint32_t asked = 0;  ///< number of repeated requests without success
 
-        /// misses() returns whether fragments are missing that have not been requested; waits(), whether requested ones are missing.
+        /// misses(): whether fragments are missing that have not been requested; waits(): whether requested fragments are missing
         bool misses() const;
         bool waits() const;
     };

@@ -25,7 +25,9 @@ namespace {
 
 constexpr uint64_t kLookNs = 20'000'000;          ///< interval of checks for dead members while an operation depends on a group
 constexpr uint64_t kRestingLookNs = 500'000'000;  ///< interval of checks for dead members at other times
-constexpr uint64_t kRestNs = 1'000'000'000;  ///< first pause before another try after a failure or an eviction; then doubled
+constexpr uint64_t kRestNs =
+    1'000'000'000;  ///< pause before joining is tried again after a failure or an eviction; it doubles with each
+                    ///< further failure
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
 constexpr uint64_t kTrustNs = 60'000'000'000;  ///< time for which a group must have been ready to reset its failure count
 constexpr size_t kMostIdle = 64;               ///< limit of unused groups, kept for communicators with the same members
@@ -34,7 +36,7 @@ struct GroupManager {
     ReceiveQueue desk;
     std::unordered_map<uint64_t, std::unique_ptr<Membership>> all;  ///< all groups, by key
     std::vector<Membership*> order;                                 ///< all groups, the most recently used last
-    uint64_t next = 0;                                              ///< time of the next run(), ns
+    uint64_t next = 0;                                              ///< time at which run() is called next, ns
     uint64_t check_at = 0, looked_at = 0;                           ///< ns
     uint64_t cost = 0;
     bool warned_silence = false, warned_unreachable = false;
@@ -127,7 +129,7 @@ bool GroupManager::run(uint64_t now) {
     uint64_t patience = UINT64_MAX;
     for (size_t i = 0; i < order.size(); ++i) {
         Membership& one = *order[i];
-        // Check groups that this process has left too, because it still passes on notes about earlier messages.
+        // Groups that this process has left are checked too, because it still passes on other members' notes about earlier messages.
         if (look) one.mark_dead(now);
         if (look || one.due <= now) {
             any |= one.group.run(now);
@@ -273,7 +275,7 @@ void want(Membership& membership, bool others_wait) {
         if (others_wait) membership.group.decline_test();
         return;
     }
-    membership.rests_until = now + kRestNs;  // earliest next try if there is no place now
+    membership.rests_until = now + kRestNs;  // earliest time to try again if all group places of this process are in use
     membership.group.apply(GroupEvent::want, now);
     check_again(membership);
 }

@@ -17,7 +17,7 @@ namespace starling::multicast {
 
 namespace {
 
-/// The context of messages that assign groups.
+/// Match context of the multicast messages that assign pool groups.
 constexpr uint64_t kClaims = 1;
 constexpr size_t kRemembered = 256;
 
@@ -175,7 +175,7 @@ void forget_in_pool(uint64_t context) {
     Membership& membership = *found->second;
     pool->assigned.erase(found);
     if (membership.users > 0) return;
-    membership.group.apply(GroupEvent::unwanted, now_ns());  // the communicator never used it
+    membership.group.apply(GroupEvent::unwanted, now_ns());  // The communicator has ended without using its group.
     check_again(membership);
 }
 

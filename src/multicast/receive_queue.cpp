@@ -49,7 +49,9 @@ void ArrivingMessage::handle(uint64_t fragment, const std::byte* data, uint32_t 
 std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                                       const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
-    if (there != arrivals_.end()) return there->second;  // the sender has begun a new stream and repeats the message
+    if (there != arrivals_.end())
+        return there->second;  // The message is already arriving: its sender has begun a new stream and repeats
+                               // it.
     const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
@@ -78,7 +80,7 @@ void ReceiveQueue::arrived(ArrivingMessage& arrival) {
 void ReceiveQueue::finish(ArrivingMessage& arrival) {
     MulticastReceive* const receive = arrival.receive_;
     const uint64_t bytes = arrival.bytes;
-    const auto keep = arrivals_.extract(arrival.label);  // keeps the message alive until the end of the function
+    const auto keep = arrivals_.extract(arrival.label);  // Keeps the message alive until the function returns.
     if (!receive) return;
     arrival.discard_rest();
     receive->outcome.bytes = bytes;

@@ -63,18 +63,18 @@ class ArrivingMessage {
 
   private:
     friend class ReceiveQueue;
-    static constexpr uint64_t kLeast = 256;  ///< bytes charged for an empty message
+    static constexpr uint64_t kLeast = 256;  ///< bytes counted against the limit for a message without data
     void put(uint64_t at, const std::byte* data, uint64_t count);
     void charge(uint64_t bytes);
     void discard_rest();
 
     MulticastReceive* receive_ = nullptr;
-    bool withdrawn_ = false;  ///< whether its receive was withdrawn: fragments are discarded
+    bool withdrawn_ = false;  ///< whether the message's receive was withdrawn, so that its fragments are discarded
     const uint64_t fragments_;
     const std::shared_ptr<uint64_t> total_;
     uint64_t charged_ = 0;
     std::vector<std::byte> stored_bytes_;
-    std::vector<bool> got_;  ///< one flag per fragment, up to the last that has arrived
+    std::vector<bool> got_;  ///< one flag per fragment, set when it has arrived; ends at the highest that has arrived
     uint64_t have_ = 0, first_missing_ = 0;
 };
 
