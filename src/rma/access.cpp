@@ -178,7 +178,7 @@ bool may_be_issued(const Access& access) {
 bool advance(Target& target) {
     bool any = false;
     if (!target.waiting.front()) return false;
-    // Send the packets as a batch, because one system call for each would take longer than the work on its data.
+    // Send the waiting packets as a batch, because one system call for each would take longer than the work on its data.
     const transport::Batch together(target.waiting.front()->bytes > kMostCarried ? link::network() : nullptr);
     while (Access* access = target.waiting.front()) {
         if (!may_be_issued(*access) || !issue(*access)) break;
@@ -241,7 +241,9 @@ bool copy_by_kernel(const Access& access, Target& target) {
     const iovec block{here, access.bytes};
     const int error = put ? link::write_remote(target.pid, remote, here, access.bytes)
                           : link::read_remote(target.pid, remote, &block, 1, access.bytes);
-    if (error) target.pid = 0;  // not permitted, or the process has ended; the answers to packets will show which
+    if (error)
+        target.pid = 0;  // The kernel does not permit the copy, or the process has ended. The access then uses packets, whose
+                         // answers show which is the case.
     return error == 0;
 }
 
@@ -311,7 +313,7 @@ void copy_operand(Access& access) {
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
     target.waiting.push_back(&access);
-    if (!target.peer->dead) advance(target);  // if the peer is dead, the next poll ends the access
+    if (!target.peer->dead) advance(target);  // If the peer is dead, the next poll ends the access with an error.
     if (access.issued == 0) copy_operand(access);
 }
 

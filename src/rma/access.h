@@ -26,7 +26,7 @@
 
 namespace starling::rma {
 
-/// Data of this process: buffer, count and datatype, as in MPI functions.
+/// Data of the process that starts the access: buffer, count and datatype, as in MPI functions.
 struct LocalBuffer {
     void* buffer = nullptr;
     int64_t count = 0;
@@ -69,13 +69,14 @@ struct Access : progress::Request {
     LocalBuffer origin, result;
     RemoteBlock remote_block;
     Update update;
-    std::byte swap[2 * 16];  ///< compare_swap: the new value, then the comparison value
+    std::byte swap[2 * 16];  ///< operands of a compare_swap: the new value, then the comparison value
     uint64_t bytes = 0;      ///< packed size of the data
     uint64_t issued = 0, answered = 0;
-    uint32_t packets = 0;                                 ///< number of packets sent and not answered
-    uint32_t unsettled_packets = 0, unsettled_bytes = 0;  ///< packets and bytes since the last packet that asks for an answer
+    uint32_t packets = 0;  ///< number of packets sent and not answered
+    uint32_t unsettled_packets = 0,
+             unsettled_bytes = 0;  ///< packets and bytes sent since the last packet that asks for an answer
     uint32_t serial = 0;
-    uint32_t generation = 0;                      ///< distinguishes consecutive accesses that use one serial
+    uint32_t generation = 0;                      ///< number that distinguishes consecutive accesses with the same serial
     void (*over)(Access&) = nullptr;              ///< function called at the end of an access for which no caller waits
     ListHook hook;                                ///< link in one of its target's lists
     std::unique_ptr<std::byte[]> copied_operand;  ///< packed operand of a short update that has to wait
@@ -88,11 +89,11 @@ struct Target {
     RegionKey key;
     std::byte* mapping = nullptr;  ///< address of offset 0 in this process, if the region is `mapped`
     bool mapped = false;
-    const UpdateLock* exclusion = nullptr;  ///< update lock of the mapping
-    profile::Traffic* traffic = nullptr;    ///< counts accesses without packets; null: not counted
+    const UpdateLock* exclusion = nullptr;  ///< update lock of the mapped memory
+    profile::Traffic* traffic = nullptr;    ///< profile's counter of accesses without packets; null: they are not counted
     pid_t pid = 0;                          ///< pid of a neighbour whose memory the kernel copies; 0: none
     uint64_t address = 0;                   ///< address of offset 0 in the target's process
-    std::unique_ptr<CopyBatch> batch;       ///< copies that the next flush makes by the kernel
+    std::unique_ptr<CopyBatch> batch;       ///< batch of copies that the kernel makes at the next flush
     RdmaState device;
     /// Returns whether accesses may be reordered, because some may use RDMA and others packets.
     bool overtakes() const { return device.state != RdmaState::RdmaKeyState::unknown; }
@@ -100,10 +101,10 @@ struct Target {
     uint32_t open = 0;        ///< accesses in progress
     uint32_t unanswered = 0;  ///< number of packets not answered yet
     uint32_t updates = 0;     ///< number of packets of updates not answered yet
-    bool by_ring = false;     ///< whether the last update was sent on a ring
+    bool by_ring = false;     ///< whether the last update was sent through a shared-memory ring
     bool in_order = false;    ///< whether the target is on another host, to which packets keep their order on every path
     int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until fetch_error()
-    std::string sentence;     ///< text of that error
+    std::string sentence;     ///< failure text that belongs to `error`
     using Accesses = List<Access, &Access::hook>;
     Accesses waiting;  ///< accesses with packets still to be sent, in order
     Accesses issued;
@@ -145,7 +146,7 @@ void update_in_mapping(const Target& target, const Update& how, const LocalBuffe
                        const LocalBuffer& result);
 void compare_and_swap_in_mapping(const Target& target, const Datatype& element, uint64_t offset, const std::byte* operand,
                                  const std::byte* compare, std::byte* old);
-/// Carries out the operation of `access` in a mapping.
+/// Carries out the operation of `access` on mapped memory, by load and store.
 void do_in_mapping(const Access& access, const Target& target);
 
 /// Copy between one block of this process's memory and one of the mapping.

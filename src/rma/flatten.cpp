@@ -6,10 +6,10 @@ namespace starling::rma {
 
 namespace {
 
-/// Added to offsets, which are used as addresses while a type is traversed, so that none is null.
+/// Offset bias: offsets are used as addresses while a type is traversed, so this is added to keep them from being null.
 constexpr uint64_t kBias = uint64_t{1} << 60;
 
-/// Returns one contiguous block, as an offset and a length.
+/// Returns the contiguous block of a remote block that begins at packed position `from`, as an offset and a length.
 BlockRun block_at(const RemoteBlock& there, uint64_t from) {
     iovec block{};
     if (!datatype::blocks(*there.type, there.count, reinterpret_cast<void*>(kBias + there.offset), from, &block, 1)) return {};

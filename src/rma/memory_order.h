@@ -14,8 +14,8 @@
 namespace starling::rma {
 
 struct MemoryOrder {
-    bool stored = false;  ///< whether there was a store since the last flush
-    bool owed = false;    ///< whether the next load must be preceded by a fence
+    bool stored = false;  ///< whether this process has stored into mapped memory since the last flush
+    bool owed = false;    ///< whether a fence must precede the next load of mapped memory
 };
 /// The state for all threads. A thread acquires the library's lock after the thread that stored last has released it, and so sees its
 /// stores.

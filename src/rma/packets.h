@@ -54,7 +54,8 @@ struct DoneCounts {
     uint64_t word() const { return packets << kBits | bytes; }
 };
 
-/// Payload of `region`, the answer to `request_region` (an AccessPacket without runs): how the origin's device accesses the memory by RDMA.
+/// Payload of a `region` packet, which answers `request_region` (an AccessPacket without runs). It describes how the origin's device
+/// accesses the memory by RDMA.
 struct DeviceRegion {
     transport::RemoteKey region;
     uint64_t offset = 0;  ///< offset in the region at which the registered memory begins

@@ -29,7 +29,7 @@ void request_region(Target& target) {
     asking->operation = AccessOperation::request_region;
     asking->over = [](Access&) {};
     begin(*asking, target);
-    if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // asked again with the next access
+    if (!send_question(*asking)) return finish(*asking, MPI_SUCCESS);  // The next access will request the region again.
     target.device.asking = std::move(asking);
     target.device.state = RdmaKeyState::asked;
 }

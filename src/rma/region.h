@@ -24,7 +24,7 @@ struct RegionKey {
 
 struct DeviceRegion;
 
-/// Keeps updates apart (rma/update_lock.h).
+/// Lock that keeps concurrent updates of a region apart (rma/update_lock.h).
 class UpdateLock;
 
 struct Region {
@@ -32,11 +32,11 @@ struct Region {
         uint64_t offset, bytes;
     };
     std::byte* base = nullptr;              ///< address of offset 0; null if offsets are addresses
-    RegionKey key;                          ///< secret 0: the entry is free
+    RegionKey key;                          ///< key of the region; with secret 0 this table entry is free
     const UpdateLock* exclusion = nullptr;  ///< update lock; null: all processes that change the memory do without one
     std::vector<AttachedRange> ranges;      ///< accessible ranges of memory, by offset
     std::vector<std::pair<transport::RemoteMemory*, void*>> loans = {};  ///< registrations with devices, until withdraw()
-    bool awaits_secret = false;  ///< whether its secret is not final: accesses to it wait until open()
+    bool awaits_secret = false;  ///< whether the region's secret is not final; accesses to the region wait until open()
 
     /// Returns the address of the memory of an access; null if any part of it is not accessible.
     std::byte* at(uint64_t offset, uint64_t bytes) const;

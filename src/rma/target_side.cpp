@@ -27,7 +27,7 @@ struct PendingReply {
     link::Peer* peer;
     AccessOperation operation;
     packet::AccessHeader header;
-    std::span<const std::byte> data;  ///< result that is still to be sent; in the region, or in `copied_operand`
+    std::span<const std::byte> data;  ///< remaining part of the result; it is in the region or, after a copy, in `kept`
     std::vector<std::byte> kept;
     uint64_t sent = 0;
 };
@@ -35,7 +35,7 @@ struct PendingReply {
 STARLING_STATE std::deque<PendingReply>* answers = nullptr;
 STARLING_STATE bool taking = false;
 
-/// A packet for a region that is awaited. Holds the peer's job, so that the peer still exists when the region is exposed.
+/// A packet whose region is not exposed yet. `hold` keeps the peer's job, so that the peer still exists when the region is exposed.
 struct OutOfOrderAccesses {
     explicit OutOfOrderAccesses(link::Peer& its_peer) : peer(&its_peer), hold(&its_peer.job) {}
     link::Peer* peer;

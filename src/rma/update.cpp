@@ -82,7 +82,8 @@ void update_words(const Update& u, WordOperation way, std::byte* memory, const s
     }
 }
 
-/// A scope in which only the caller changes elements, by holding the guard. Without an exclusion there is no other writer.
+/// A scope in which only the caller changes elements, because it holds the guard. Without an update lock no guard is taken, because there
+/// is no other writer.
 class Alone {
   public:
     explicit Alone(const UpdateLock* exclusion) : exclusion_(exclusion) {
@@ -98,7 +99,7 @@ class Alone {
     const UpdateLock* exclusion_;
 };
 
-/// A scope around one atomic instruction, which runs under the guard if the mark cannot be set.
+/// A scope around one atomic instruction, which the process's mark announces. If the mark cannot be set, the scope holds the guard.
 class Marked {
   public:
     explicit Marked(const UpdateLock* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {
@@ -183,7 +184,7 @@ void update_alone(const Update& u, UpdateMethod way, std::byte* memory, const st
                   const UpdateLock* exclusion) {
     const Datatype& element = *u.element;
     const bool in_place = way.bytes && is_aligned(memory, way.bytes) && (!operand || is_aligned(operand, way.bytes));
-    if (in_place && count <= kAtATime / 8) {  // then at most kAtATime bytes, as words have up to 8
+    if (in_place && count <= kAtATime / 8) {  // Words have up to 8 bytes, so the update then changes at most kAtATime bytes.
         const Alone alone(exclusion);
         return update_in_bulk(u, way, memory, operand, old, count);
     }
