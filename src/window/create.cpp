@@ -226,7 +226,7 @@ int refuse(comm::Comm& comm, const CreateParams& wanted) {
     mine.stage = collective::kNoArea;
     std::vector<WindowInfo> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) abandon_stage(comm, claims);
-    collective::agree(comm, wanted.error, "window");  // the other members call this too, with the error
+    collective::agree(comm, wanted.error, "window");  // The other members call agree() too, and learn of the error by it.
     return fail(wanted.error, "%s", why.c_str());
 }
 
@@ -267,7 +267,8 @@ Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     return window;
 }
 
-/// Performs the steps after the exchange of infos, which may fail at some processes only. Each process performs all collective steps.
+/// Performs the steps after the exchange of window infos. A step may fail at some processes only, but each process performs all collective
+/// steps.
 int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, bool apart) try {
     delay_at("before a window is agreed on");
     const int error = open_board(window, comm.local_group(), claims);

@@ -18,7 +18,7 @@ STARLING_STATE uint32_t idle_flushes = 0;
 
 namespace {
 
-/// Tags of messages on the window's communicator.
+/// Tags of the messages that notify of MPI_Win_post and MPI_Win_complete, on the window's communicator.
 constexpr int kPosted = 1, kCompleted = 2;
 
 const char* name_of(Epoch epoch) {
@@ -273,7 +273,7 @@ int flush(Window& window, int rank) {
 
 int flush_all(Window& window) {
     int first = MPI_SUCCESS;
-    // Iterate by index, because another thread may append targets meanwhile.
+    // The loop uses an index, because another thread may append targets to `used` meanwhile.
     for (size_t i = 0; i < window.used.size(); ++i)
         if (const int error = flush_one(*window.used[i]); error && !first) first = error;
     return first;

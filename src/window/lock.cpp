@@ -27,8 +27,8 @@ enum class LockMessageKind : uint32_t {
     request_exclusive,
     grant,
     release,
-    later,  ///< the window is not created at the target yet: ask again
-    never,  ///< the window does not exist at the target, because its creation has failed there
+    later,  ///< reply: the window is not created at the target yet, so the requester must ask again
+    never,  ///< reply: the window does not exist at the target, because its creation has failed there
 };
 
 /// A message about one lock request. Each request has a new number, which its answers and the release repeat.
@@ -208,8 +208,10 @@ int gone(const WindowTarget& remote) {
     return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
 }
 
-constexpr progress::WaitSite kForAnother{};    // a wait for another thread that acquires the lock
-constexpr progress::WaitSite kForGivenBack{};  // a wait for releases, at the end of a window
+constexpr progress::WaitSite kForAnother{};  // wait site: waits for another thread of this process that is acquiring the lock
+constexpr progress::WaitSite
+    kForGivenBack{};  // wait site: waits, at the end of a window, for processes of other hosts to release their
+                      // locks
 
 /// The argument of a wait for a lock of one target.
 struct LockWait {

@@ -47,7 +47,7 @@ class LockTable {
     /// Returns the place of a process of this host that holds a lock of `target`, or is acquiring one; -1: none is visible.
     int holder(uint32_t target) const;
 
-    /// begin_wait(): `who` waits for a lock of `target` from now on, and must be rung when one is released. end_wait(): it waits no longer.
+    /// begin_wait() records that `who` waits for a lock of `target`, and must be rung when one is released; end_wait() clears the record.
     void begin_wait(uint32_t who, uint32_t target) { waits_[who].store(target + 1); }
     void end_wait(uint32_t who) { waits_[who].store(0); }
     /// Sets whether the target must be rung when a lock is released, because it has pending requests of other hosts.

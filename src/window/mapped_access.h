@@ -60,7 +60,8 @@ inline bool get_mapped(Window& window, void* result, MPI_Count count, MPI_Dataty
     return true;
 }
 
-/// Performs an update in a mapping. `old` is null if the previous value is not wanted. Returns false if the caller must use operation.h.
+/// Performs an update in the target's mapped memory. `old` is null if the previous value is not wanted. Returns false if the caller must
+/// use operation.h.
 inline bool update_mapped(Window& window, const void* origin, void* old, MPI_Count count, MPI_Datatype type, int rank,
                           MPI_Aint disp, MPI_Op op) {
     if (type != last_found.type || op != last_found.op) return false;

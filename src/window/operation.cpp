@@ -63,7 +63,7 @@ int find_update(const WindowOperation& asked, rma::Update& update) {
 /// Computes the position in the target's region, and checks it as far as the region is known here.
 int locate(const Window& window, const WindowTarget& remote, const WindowOperation& asked, rma::RemoteBlock& there) {
     const uint64_t data = datatype::packed_size(*asked.type, asked.count);
-    int64_t offset = 0, first = 0;  // offset of the first accessed byte
+    int64_t offset = 0, first = 0;  // offset of the displacement in the region; offset of the first accessed byte
     bool outside = __builtin_mul_overflow(int64_t{asked.disp}, remote.disp_unit, &offset) ||
                    __builtin_add_overflow(offset, datatype::span_offset(*asked.type, asked.count), &first);
     if (data > 0 && window.flavor != MPI_WIN_FLAVOR_DYNAMIC) {
@@ -163,7 +163,7 @@ bool find_blocks(Window& window, const WindowTarget& to, const WindowOperation& 
     return true;
 }
 
-/// Carries out an access in a mapping; complete on return.
+/// Carries out an access by loads and stores in the target's mapped memory. The access is complete on return.
 int run_in_mapping(const rma::Target& target, const WindowOperation& asked, const rma::RemoteBlock& there) {
     if (asked.what == AccessOperation::put) {
         rma::put_in_mapping(target, asked.origin, there);

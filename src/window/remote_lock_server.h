@@ -23,14 +23,14 @@ class RemoteLockServer {
         int rank;
         uint32_t number;
         bool exclusive;
-        uint64_t since = 0;  ///< time of the request, ns
+        uint64_t since = 0;  ///< time at which the lock was requested, ns
     };
     /// Time after which a shared lock overtakes an exclusive one that is only waited for. Without this, the two could deadlock: the process
     /// that requests the shared lock may hold, by MPI_Win_lock_all, the lock for which the exclusive one waits. MPI_Win_lock_all acquires
     /// locks of other hosts one by one.
     static constexpr uint64_t kPatienceNs = 1'000'000;
 
-    /// Sets the lock table and this process's place in it, `me`.
+    /// Sets the lock table, and this process's place `me` (its number on the host) in it.
     void open(const LockTable& board, uint32_t me) { board_ = board, me_ = me; }
 
     bool idle() const { return pending_.empty() && holders_.empty(); }

@@ -30,7 +30,7 @@ struct WindowInfo {
     rma::RegionKey key;
     int64_t bytes;
     int64_t disp_unit;
-    uint64_t base;           ///< address of the memory in that process
+    uint64_t base;           ///< address of the memory in the process that sends the info
     link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
     uint64_t alignment;      ///< alignment of the memory as requested by the program; 0: any
     uint64_t board;          ///< address of the host's lock table in the shared heap; only set by the host's first process
@@ -58,7 +58,7 @@ class WindowInfoTable {
     int64_t bytes(int rank) const { return static_cast<int64_t>(bytes_.at(rank)); }
     int64_t disp_unit(int rank) const { return static_cast<int64_t>(disp_unit_.at(rank)); }
     rma::RegionKey key(int rank) const;
-    /// Returns the info of the neighbour at that place.
+    /// Returns the info of the neighbour with that place (its number on this host).
     const WindowInfo& near(int place) const { return near_[static_cast<size_t>(place)]; }
 
   private:
@@ -80,7 +80,7 @@ struct WindowTarget {
     int local = -1;                ///< the target's place in the lock table; -1: on another host
     LockHeld held = LockHeld::no;  ///< lock held by this process; MPI_Win_lock_all may delay it until an access (epoch.cpp)
     bool asking = false;           ///< whether a thread of this process is acquiring the target's lock
-    // State of the lock request to a target on another host:
+    // state of the lock request to a target on another host: whether it asks for an exclusive lock; whether the lock was granted
     bool requests_exclusive = false, granted = false;
     bool refused = false;            ///< whether the target answered that it has no such window
     uint32_t asked = kCounterStart;  ///< number of the last request
@@ -126,7 +126,7 @@ struct Window {
     MPI_Aint bytes = 0;
     MPI_Aint disp_unit = 1;
     std::vector<uint64_t> offsets;  ///< offsets of the processes' parts in a shared window's memory
-    int disp_unit_int = 1;          ///< disp_unit as the attribute shows it
+    int disp_unit_int = 1;          ///< displacement unit as an int, for MPI's attribute MPI_WIN_DISP_UNIT
     link::Pages pages;              ///< memory allocated for the window; the first process of a shared window has all of it
     void* plain = nullptr;          ///< memory from malloc, allocated for the window if neighbours cannot map it
     rma::RegionKey key;
@@ -163,7 +163,7 @@ struct Window {
     int size() const { return comm->size; }
 };
 
-/// Arguments of make(), from MPI_Win_create and related functions.
+/// Arguments of make(), which MPI_Win_create and related functions fill in.
 struct CreateParams {
     int flavor = MPI_WIN_FLAVOR_CREATE;
     void* base = nullptr;
