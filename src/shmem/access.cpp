@@ -143,7 +143,7 @@ void update(const ShmemContext& context, RemotePe& remote, const Spot& spot, con
     if (old && !nbi) wait_until_done(operation);
 }
 
-/// Returns the number of bytes from the first block to the end of the last.
+/// Returns the number of bytes that a strided access spans on one side, from the first block to the end of the last.
 uint64_t reach_of(const starling_shmem_strides& strides, ptrdiff_t stride) {
     if (stride < static_cast<ptrdiff_t>(strides.block) && strides.blocks > 1)
         complain("the stride of %td bytes is less than the block size of %zu bytes", stride, strides.block);
@@ -322,7 +322,7 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
 
 void starling_shmem_quiet(const char* name, void* context) {
     const ShmemCall call(name);
-    if (context) quiet(context_of(context));  // an invalid context has no accesses in progress
+    if (context) quiet(context_of(context));  // An invalid context has no accesses in progress, so nothing is to be waited for.
 }
 
 void starling_shmem_fence(const char* name, void* context) {

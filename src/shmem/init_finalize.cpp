@@ -173,7 +173,7 @@ int starling_shmem_init(const char* name, int requested, int* provided) {
     const MutexGuard guard(life);
     if (world().phase == ShmemPhase::running) complain("OpenSHMEM is initialized already");
     constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
-    share_variables();  // must run before the process has threads
+    share_variables();  // Share the variables now, because that is possible only before the process has threads.
     if (runtime::acquire(kLevels[requested])) complain_of_failure();
     world().level = requested;
     if (begin()) complain_of_failure();

@@ -49,7 +49,7 @@ struct RemotePe {
     bool busy() const { return targets[0].open != 0 || targets[1].open != 0; }
 };
 
-/// The level SHMEM_THREAD_MULTIPLE.
+/// The thread level SHMEM_THREAD_MULTIPLE as OpenSHMEM numbers it.
 inline constexpr int kThreadMultiple = 3;
 
 enum class ShmemPhase : uint8_t { before, running, finalized };

@@ -24,8 +24,8 @@ enum class Element : uint8_t {
     uint64,
     float32,
     float64,
-    extended,   ///< long double
-    complex64,  ///< two floats
+    extended,   ///< C's long double
+    complex64,  ///< complex number of two floats
     complex128,
 };
 
@@ -125,7 +125,7 @@ void starling_shmem_check(const char* name, const char* what, const void* addres
 /// Makes progress. A test of a variable calls it, because programs test in loops.
 void starling_shmem_poll();
 
-// Teams and contexts.
+// Functions of teams and contexts.
 /// Creates a team of the PEs at a stride in `parent`. `contexts` is num_contexts of the configuration.
 int starling_shmem_team_split(const char* name, void* parent, int start, int stride, int size, int contexts, void** made);
 int starling_shmem_team_split_2d(const char* name, void* parent, int xrange, int x_contexts, void** x, int y_contexts,

@@ -15,7 +15,7 @@ namespace {
 
 /// Default limit of the heap. It is the same on all hosts, whatever memory they have, because it only reserves address space.
 constexpr uint64_t kUsualLimit = uint64_t{64} << 30;
-/// Maximum size; a process has 2^47 bytes of address space.
+/// Maximum size of the heap; a process has 2^47 bytes of address space.
 constexpr double kMostBytes = 0x1p46;
 
 /// Returns the value of SHMEM_<name>, or of its older name SMA_<name>.
