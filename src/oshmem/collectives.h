@@ -75,7 +75,7 @@ int sum_exscan(Caller caller, void* team, void* dest, const void* source, size_t
     return starling_shmem_scan(caller, team, dest, source, n, element_of<T>(), true);
 }
 
-// Collectives over active sets. The work arrays that programs pass are not used.
+// Collectives over active sets. These functions do not use the work arrays that programs pass.
 inline void barrier(Caller caller, int start, int log_stride, int size, long*) {
     starling_shmem_sync(caller, starling_shmem_active_set(caller.name, start, log_stride, size), true);
 }

@@ -58,7 +58,7 @@ inline void* calloc(const char* name, size_t count, size_t size) {
     return starling_shmem_allocate(name, 0, bytes, true);
 }
 inline void* align(const char* name, size_t alignment, size_t bytes) {
-    if (alignment == 0) return nullptr;  // the alignment is not a power of two
+    if (alignment == 0) return nullptr;  // An alignment of 0 is not a power of two, so it is invalid.
     return starling_shmem_allocate(name, alignment, bytes, false);
 }
 inline void* realloc(const char* name, void* memory, size_t bytes) { return starling_shmem_reallocate(name, memory, bytes); }

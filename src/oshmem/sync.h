@@ -69,7 +69,7 @@ struct Several {
     }
     bool left_out(size_t i) const { return status && status[i] != 0; }
     bool holds_at(size_t i) const { return holds(vars + i, comparison, values ? values[i] : value); }
-    /// Returns whether all variables are ignored.
+    /// Returns whether all variables are to be ignored, because their status is nonzero.
     bool empty() const {
         for (size_t i = 0; i < n; ++i)
             if (!left_out(i)) return false;
@@ -90,7 +90,8 @@ struct Several {
             if (!left_out(i) && holds_at(i)) return i;
         return SIZE_MAX;
     }
-    /// Returns the index to begin at: multiples of the golden ratio, which are spread evenly whatever other calls happen in between.
+    /// Returns the index of the variable to check first. Successive calls use multiples of the golden ratio, which are spread evenly
+    /// whatever other calls happen in between.
     size_t begin() const {
         std::atomic<uint32_t>& picks = starling_shmem_near.picks;
         const uint32_t pick = picks.load(std::memory_order_relaxed) + 1;
