@@ -14,8 +14,8 @@ namespace starling::collective {
 
 namespace {
 
-using ChoiceKey =
-    std::tuple<CollectiveKind, uint8_t, int>;  ///< key of a plan's choice: operation, size class, number of processes
+/// Key of a plan's choice: operation, size class, number of processes.
+using ChoiceKey = std::tuple<CollectiveKind, uint8_t, int>;
 STARLING_STATE Lazy<std::map<ChoiceKey, const Algorithm*>> choices;
 
 enum class Steered : uint8_t { not_known, no, by_plan, by_turns };

@@ -109,10 +109,8 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 
 CommExchange::~CommExchange() {
     for (auto& one : waste_)
-        if (!one->request.done && !message::cancel_receive(one->request))
-            (void)one.release();  // If a message is already arriving in this
-                                  // buffer, the receive cannot be cancelled,
-                                  // so the buffer is never freed.
+        // If a message is already arriving in this buffer, the receive cannot be cancelled, so the buffer is never freed.
+        if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();
 }
 
 // All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for

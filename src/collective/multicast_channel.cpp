@@ -25,9 +25,8 @@ uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
 }  // namespace
 
 int ChannelCast::first_call(const comm::Comm& comm) {
-    if (config().encryption)
-        return kNever;  // With encryption there is no multicast, because a group's key does not authenticate
-                        // individual members.
+    // With encryption there is no multicast, because a group's key does not authenticate individual members.
+    if (config().encryption) return kNever;
     switch (scheme_of(comm)) {
         case Multicast::off:
             return kNever;

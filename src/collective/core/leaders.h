@@ -11,8 +11,8 @@ namespace starling::collective {
 /// One process per host: the root on its own host, the leader on each other host.
 struct Tops {
     std::vector<int> list;
-    int root_host,
-        place;  ///< number of the root's host; index, among the participants on this host, of the process that represents it
+    /// Number of the root's host; index, among the participants on this host, of the process that represents it.
+    int root_host, place;
     bool is_top;
 
     Tops(const View& v, const HostMap& hosts, int root)

@@ -55,9 +55,8 @@ class NodeLayout {
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
-    std::atomic<uint32_t>& arrivals(uint32_t) const {
-        return line(0);
-    }  ///< participants that have entered the meeting in progress, or 0
+    /// Returns the number of participants that have entered the meeting in progress; zero between meetings.
+    std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }  ///< number of the last meeting that all have entered
     std::atomic<uint32_t>& done_waiters() const { return line(2); }     ///< number of participants that wait for a done() word
     std::atomic<uint32_t>& detached() const { return line(3); }         ///< participants that will never access the area again

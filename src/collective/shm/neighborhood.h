@@ -24,9 +24,8 @@ struct NeighborTraffic {
 /// The part of the operation that must use messages.
 struct ByMessages {
     bool mine = false;  ///< whether this process sends its blocks by messages
-    std::vector<bool>
-        from;  ///< one flag per source, in order: whether its block arrives by a message; empty: all blocks are in shared
-               ///< memory
+    /// One flag per source, in order: whether its block arrives by a message; empty: all blocks are in shared memory.
+    std::vector<bool> from;
     bool any() const { return mine || !from.empty(); }
 };
 
