@@ -81,8 +81,8 @@ class AttributeSet {
     struct AttributeEntry {
         Keyval* keyval;
         void* value;
-        bool going =
-            false;  ///< whether the attribute's delete callback is running, so that the attribute must not be deleted again
+        /// Whether the attribute's delete callback is running, so that the attribute must not be deleted again.
+        bool going = false;
     };
     static int call_delete(const AttributeHolder& holder, const AttributeEntry& entry);
     AttributeEntry* find(int keyval, bool going);

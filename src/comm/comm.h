@@ -107,9 +107,8 @@ struct Comm {
     AttributeSet attributes;
     Hints hints;
     std::shared_ptr<const Topology> topology;  ///< process topology; null: none
-    std::unique_ptr<const Neighborhood>
-        neighborhood;  ///< this process's edges in the topology; null: neighborhood_of() has not computed
-                       ///< them yet
+    /// This process's edges in the topology; null: neighborhood_of() has not computed them yet.
+    std::unique_ptr<const Neighborhood> neighborhood;
     std::string name;
     message::BsendBuffer* attached_buffer = nullptr;  ///< the buffer of MPI_Comm_attach_buffer, which owns it
 

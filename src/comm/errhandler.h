@@ -45,8 +45,8 @@ Errhandler* errors_return();
 /// replace().
 extern Errhandler* file_handler;
 
-Errhandler* make_errhandler(
-    HandlerKind kind);  ///< returns a new handler: one reference, one handle, action `call`, no function
+/// Returns a new handler with one reference, one handle and action `call`; the caller sets its function.
+Errhandler* make_errhandler(HandlerKind kind);
 /// Adds a handle for the application.
 MPI_Errhandler add_handle(Errhandler* handler);
 /// Drops a handle of the application; returns false if it is not valid. Handles of predefined handlers are not counted:
