@@ -19,8 +19,8 @@ enum class Word : uint8_t {
 struct GroupDatagramHeader {
     static constexpr uint16_t kMagic = 0x4d53;  // "SM"
     static constexpr uint8_t kVersion = 1;
-    static constexpr uint16_t kAckNow =
-        1;  ///< flag: the receiver acknowledges as soon as everything up to this datagram has arrived
+    /// Flag: the receiver acknowledges as soon as everything up to this datagram has arrived.
+    static constexpr uint16_t kAckNow = 1;
 
     uint16_t magic;
     uint8_t version;

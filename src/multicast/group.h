@@ -92,9 +92,8 @@ class MulticastGroup {
     static constexpr uint64_t kPingAtMostNs = 250'000'000;
     static constexpr uint64_t kAskAgainNs = 20'000'000;  ///< interval between requests to a member that has not acknowledged
     static constexpr uint32_t kHeartbeatsInVain = 3;     ///< unacknowledged heartbeats until members are asked individually
-    static constexpr uint64_t kForgetNs =
-        1'500'000;  ///< time after which a repeated request for missing fragments is passed up the
-                    ///< tree again
+    /// Time after which a repeated request for missing fragments is passed up the tree again.
+    static constexpr uint64_t kForgetNs = 1'500'000;
     static constexpr size_t kForwarded = 16;
     /// The thresholds at which a sender is notified that its multicast does not arrive: the number of repeats by sessions, and the time
     /// since its last datagram to the group.

@@ -77,8 +77,8 @@ void Incoming::handle_data(const GroupDatagram& datagram, IncomingMessage& messa
     const GroupDatagramHeader& head = datagram.head;
     if (!message.arrival) {
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.fragment_bytes, kept_);
-        message.requested_to =
-            0;  // Request all fragments again, because the message's length was unknown at the first request.
+        // Request all fragments again, because the message's length was unknown at the first request.
+        message.requested_to = 0;
         message.repeat_at = UINT64_MAX;
     }
     ArrivingMessage& arrival = *message.arrival;

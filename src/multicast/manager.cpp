@@ -25,9 +25,8 @@ namespace {
 
 constexpr uint64_t kLookNs = 20'000'000;          ///< interval of checks for dead members while an operation depends on a group
 constexpr uint64_t kRestingLookNs = 500'000'000;  ///< interval of checks for dead members at other times
-constexpr uint64_t kRestNs =
-    1'000'000'000;  ///< pause before joining is tried again after a failure or an eviction; it doubles with each
-                    ///< further failure
+/// Pause before joining is tried again after a failure or an eviction; it doubles with each further failure.
+constexpr uint64_t kRestNs = 1'000'000'000;
 constexpr uint64_t kRestAtMostNs = 60'000'000'000;
 constexpr uint64_t kTrustNs = 60'000'000'000;  ///< time for which a group must have been ready to reset its failure count
 constexpr size_t kMostIdle = 64;               ///< limit of unused groups, kept for communicators with the same members

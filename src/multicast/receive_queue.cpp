@@ -49,9 +49,8 @@ void ArrivingMessage::handle(uint64_t fragment, const std::byte* data, uint32_t 
 std::shared_ptr<ArrivingMessage> ReceiveQueue::arrive(const MessageLabel& label, uint64_t bytes, uint32_t piece,
                                                       const std::shared_ptr<uint64_t>& kept) {
     const auto there = arrivals_.find(label);
-    if (there != arrivals_.end())
-        return there->second;  // The message is already arriving: its sender has begun a new stream and repeats
-                               // it.
+    // The message is already arriving: its sender has begun a new stream and repeats it.
+    if (there != arrivals_.end()) return there->second;
     const auto made = std::make_shared<ArrivingMessage>(label, bytes, piece, kept);
     arrivals_.emplace(label, made);
     if (const auto posted = posted_.find(label); posted != posted_.end()) {
