@@ -241,9 +241,8 @@ bool copy_by_kernel(const Access& access, Target& target) {
     const iovec block{here, access.bytes};
     const int error = put ? link::write_remote(target.pid, remote, here, access.bytes)
                           : link::read_remote(target.pid, remote, &block, 1, access.bytes);
-    if (error)
-        target.pid = 0;  // The kernel does not permit the copy, or the process has ended. The access then uses packets, whose
-                         // answers show which is the case.
+    // The kernel does not permit the copy, or the process has ended. The access then uses packets, whose answers show which is the case.
+    if (error) target.pid = 0;
     return error == 0;
 }
 

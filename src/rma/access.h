@@ -73,8 +73,8 @@ struct Access : progress::Request {
     uint64_t bytes = 0;      ///< packed size of the data
     uint64_t issued = 0, answered = 0;
     uint32_t packets = 0;  ///< number of packets sent and not answered
-    uint32_t unsettled_packets = 0,
-             unsettled_bytes = 0;  ///< packets and bytes sent since the last packet that asks for an answer
+    /// Packets and bytes sent since the last packet that asks for an answer.
+    uint32_t unsettled_packets = 0, unsettled_bytes = 0;
     uint32_t serial = 0;
     uint32_t generation = 0;                      ///< number that distinguishes consecutive accesses with the same serial
     void (*over)(Access&) = nullptr;              ///< function called at the end of an access for which no caller waits

@@ -78,9 +78,8 @@ void copy_batch(Target& target) {
     if (batch.count == 0) return;
     if (!target.can_copy_by_kernel() || link::copy_blocks(target.pid, batch.operation == AccessOperation::put, batch.here,
                                                           batch.there, batch.count, batch.bytes)) {
-        target.pid =
-            0;  // The kernel forbids the copy, or the process has ended. Later accesses use packets, whose answers show which is
-                // the case.
+        // The kernel forbids the copy, or the process has ended. Later accesses use packets, whose answers show which is the case.
+        target.pid = 0;
         start_each(target, batch);
     } else if (target.traffic) {
         for (size_t i = 0; i < batch.count; ++i) count_in_memory(target, batch.operation, batch.here[i].iov_len);
