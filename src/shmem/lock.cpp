@@ -13,9 +13,8 @@ namespace starling::shmem {
 
 namespace {
 
-constexpr uint32_t kWaits =
-    1u << 31;  ///< flag in a PE's queue entry: the PE waits, because another PE holds the lock; lower bits: number
-               ///< of the next PE + 1
+/// Flag in a PE's queue entry: the PE waits, because another PE holds the lock; lower bits: number of the next PE + 1.
+constexpr uint32_t kWaits = 1u << 31;
 
 /// The two halves of a lock word: `place` is a PE's own entry, `last` the end of the queue.
 struct Words {
