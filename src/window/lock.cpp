@@ -209,9 +209,8 @@ int gone(const WindowTarget& remote) {
 }
 
 constexpr progress::WaitSite kForAnother{};  // wait site: waits for another thread of this process that is acquiring the lock
-constexpr progress::WaitSite
-    kForGivenBack{};  // wait site: waits, at the end of a window, for processes of other hosts to release their
-                      // locks
+/// Wait site: waits, at the end of a window, for processes of other hosts to release their locks.
+constexpr progress::WaitSite kForGivenBack{};
 
 /// The argument of a wait for a lock of one target.
 struct LockWait {

@@ -31,9 +31,8 @@ bool RemoteLockServer::release(int rank, uint32_t number) {
 }
 
 bool RemoteLockServer::try_acquire(const Claimant& claimant, bool past_waiting) {
-    if (holder(claimant.rank) != holders_.end())
-        return false;  // If the process still holds a lock, the packet that releases it has not
-                       // arrived yet, so the new request waits.
+    // If the process still holds a lock, the packet that releases it has not arrived yet, so the new request waits.
+    if (holder(claimant.rank) != holders_.end()) return false;
     if (claimant.exclusive) return board_.try_exclusive(LockTable::holder_afar(claimant.rank), me_);
     return board_.try_shared_for_another(me_, past_waiting);
 }
