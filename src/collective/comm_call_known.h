@@ -15,7 +15,7 @@ Task CommCall::later(QueueTurn given, Task making, CommCall call, Choose choose)
     co_await turn;
     co_await making;
     const Task task = choose(call);
-    // Leave the queue now, so that this operation begins before the next call's.
+    // Leave the queue of callers now, so that this operation begins before that of the next call.
     turn.abandon();
     co_return co_await task;
 }

@@ -39,7 +39,7 @@ class [[nodiscard]] Task {
 
     struct promise_type {
         int result = MPI_SUCCESS;
-        std::coroutine_handle<> continuation;  ///< coroutine that awaits this task, if any
+        std::coroutine_handle<> continuation;  ///< coroutine that awaits this task; null: none
         progress::Request* request = nullptr;  ///< request of a started task, completed when the task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }

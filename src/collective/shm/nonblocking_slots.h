@@ -142,7 +142,7 @@ class NodeLanes {
     const uint32_t first_;  ///< number that precedes the first operation's
     uint32_t drawn_;
     uint32_t finished_;   ///< number up to which this process has finished all operations
-    uint64_t ahead_ = 0;  ///< operations after number `finished_` that have finished, one bit per lane
+    uint64_t ahead_ = 0;  ///< finished operations with numbers above `finished_`, one bit per lane
     static_assert(LaneLayout::kLanes == 64);
     uint32_t finished_by_all_;
     OperationQueue line_;  ///< queue of the operations that wait for other participants

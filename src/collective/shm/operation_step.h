@@ -82,7 +82,8 @@ class NodeStep {
         return few_ ? enter_by_slots(next) : enter_by_count(work);
     }
     bool all_entered(int& next) const { return few_ ? slots_written(next, n_) : released(); }
-    /// Comparing for equality suffices, because no later meeting can end before this process has entered it.
+    /// Returns whether all have entered the meeting. Comparing for equality suffices, because no later meeting can end before this process
+    /// has entered it.
     bool released() const { return sync().load(layout_.release(sequence_)) == sequence_; }
     NodeWait waits_for_all(int next) const {
         return few_ ? NodeWait{NodeWait::Who::writers, sequence_, next, n_} : NodeWait{NodeWait::Who::everyone, sequence_};

@@ -173,7 +173,8 @@ struct ExchangedPieces {
     int me, n;
     uint64_t total = receive.bytes(0), most = NodeLayout::wide_block(n), from = 0;
     bool moves = send.at(me) != receive.at(me);  ///< whether this process's block for itself must be copied
-    bool in_pieces = datatype::is_block(send.type(me), send.count(me));  ///< whether the own block can be copied in pieces
+    /// Whether this process's block for itself can be copied piece by piece.
+    bool in_pieces = datatype::is_block(send.type(me), send.count(me));
 
     uint64_t piece() const { return std::min(most, total - from); }
     /// Returns the offset of the block for `reader` in the owner's buffer, which holds blocks for all participants but its owner.

@@ -41,7 +41,7 @@ class EngineSync {
 
     CopyPath copies;  ///< copy method for data that all participants read
     CopyPath::CopyDestination into_room =
-        CopyPath::CopyDestination::again;  ///< kind of the buffer that allocate() returned last
+        CopyPath::CopyDestination::again;  ///< destination kind (base/copy.h) of the buffer that allocate() returned last
     std::unique_ptr<NodeLender> lender;
 
     /// The communicator whose operation waits, for wait reports.
