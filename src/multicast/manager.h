@@ -15,14 +15,15 @@ ReceiveQueue& desk();
 /// Returns the group of these members, sorted by name, and adds a user; creates it if needed. Null if it cannot be created.
 Membership* use(std::span<const link::Process> members, uint32_t me);
 void release(Membership& membership);
-/// Returns the group of these members with that number, without adding a user. use() takes number 0.
+/// Returns the group of these members with that number, without adding a user. The numbers distinguish groups with equal members; use() has
+/// number 0.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 
 /// Joins the group for a communicator, if it is worth a place. `others_wait`: the other members wait for the result.
 void want(Membership& membership, bool others_wait = false);
 /// Counts a message sent or received by the group.
 inline void note_use(Membership& membership) { ++membership.value; }
-/// Makes the next poll run the group.
+/// Makes the next poll run the group, instead of the poll at its next deadline.
 void check_again(Membership& membership);
 
 /// Returns the recent average time of joining and testing a group, in ns; 0: unknown.

@@ -25,7 +25,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     uint64_t rests_until = 0;  ///< earliest time of another try after a failure or an eviction, ns
     uint32_t failures = 0;     ///< number of failures in a row: unanswered tests, and ready groups without arriving multicast
     uint64_t joined_at = 0, ready_at = 0;
-    bool taken = false;   ///< whether this is a pool group that has been assigned, or is lost
+    bool taken = false;   ///< whether this is a pool group that may not be assigned any more
     bool pooled = false;  ///< whether this is a pool group, used only by the communicator to which it is assigned
     /// Whether this is a pool group that was left before its assignment was known: the assignment may still arrive.
     bool lost = false;

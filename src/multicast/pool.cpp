@@ -66,9 +66,9 @@ struct Ready {
 struct GroupPool {
     std::vector<link::Process> members;  ///< leaders of the job's hosts
     uint32_t me = 0;
-    std::vector<std::unique_ptr<Ready>> ready;  ///< unassigned groups, by number
-    std::vector<std::unique_ptr<Ready>> lost;   ///< left groups whose assignment may still arrive
-    std::deque<uint64_t> granted;               ///< recent contexts with a group, as a request may arrive more than once
+    std::vector<std::unique_ptr<Ready>> ready;  ///< groups not assigned to a communicator yet, by number
+    std::vector<std::unique_ptr<Ready>> lost;   ///< groups that this process has left, but whose assignment may still arrive
+    std::deque<uint64_t> granted;  ///< contexts that got a group recently, because a request may arrive more than once
     std::unordered_map<uint64_t, Membership*> assigned;  ///< assigned groups by context
 
     void add(uint64_t number);
