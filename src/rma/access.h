@@ -132,7 +132,7 @@ void report_access(const Target& target, progress::WaitReporter& teller);
 
 /// Records which process owns the region, for the profile. Call it for targets of other processes, before the first access.
 void watch(Target& target, const link::Process& process);
-/// Counts an access without packets. The functions below call it.
+/// Counts, for the profile, an access by load and store or by the kernel. The functions below call it.
 void count_in_memory(profile::Traffic& traffic, AccessOperation operation, uint64_t bytes);
 inline void count_in_memory(const Target& target, AccessOperation operation, uint64_t bytes) {
     if (target.traffic) [[unlikely]]
@@ -186,7 +186,7 @@ inline void flush(Target& target) {
         copy_batch(target);
 }
 
-/// The handler of `access` packets, and the function that the progress engine polls.
+/// on_access_packet() handles the packets of kind `access`; the progress engine polls poll_accesses(), which continues accesses.
 void on_access_packet(link::Peer& peer, const link::Packet& packet);
 bool poll_accesses();
 

@@ -35,7 +35,7 @@ enum class UpdateLockMode : uint32_t { careful, quick, ending };
 /// A lock that records its holder, so that a dead holder does not keep it. Held for a few hundred ns.
 struct Guard {
     std::atomic<uint32_t> holder;      ///< process id of the holder; 0: free
-    std::atomic<UpdateLockMode> mode;  ///< mode of the target's memory; changed by the holder only
+    std::atomic<UpdateLockMode> mode;  ///< mode of the target's memory; only the guard's holder changes it
     void lock(uint32_t pid);
     void unlock() { holder.store(0, std::memory_order_release); }
 };
