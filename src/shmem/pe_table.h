@@ -71,8 +71,9 @@ struct World {
         remotes;  ///< PEs of this job, by number; from calloc, so a large job touches only the used part
     std::map<std::pair<uint64_t, uint32_t>, RemotePe*> foreign;  ///< PEs of other jobs, by job and rank
     std::vector<std::unique_ptr<RemotePe>> all_remotes;          ///< all entries of `remotes` and `foreign`
-    std::vector<RemotePe*> reached;                              ///< PEs with an area that only the owner can access
-    std::vector<RemotePe*> stored;                               ///< neighbors that were stored to since they were last woken
+    /// PEs with an area that is not mapped in this process.
+    std::vector<RemotePe*> reached;
+    std::vector<RemotePe*> stored;  ///< neighbors that were stored to since they were last woken
     Team* everyone = nullptr;
     Team* sharing = nullptr;
 };
