@@ -256,7 +256,7 @@ void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowIn
     mine.stage = collective::stage_of(comm).allocate_next();
 }
 
-/// Creates a window with its info. Returns null if there is no memory for the window object.
+/// Creates the window object and fills this process's window info. Returns null if there is no memory for the object.
 Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     Window* window = nullptr;
     try {

@@ -118,7 +118,8 @@ int barrier(Window& window) {
     return with_all(window, collective::run(call, collective::barrier(call)));
 }
 
-// Uses another collective operation than barrier(), so that a member in MPI_Win_fence gets an error instead of using a freed window.
+// Waits for all members in MPI_Win_free. It uses another collective operation than barrier(), so that a member in MPI_Win_fence gets an
+// error and does not use a freed window.
 int last_barrier(Window& window) {
     collective::CommCall call(*window.comm, true);
     const int32_t mine = 1;

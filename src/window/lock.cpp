@@ -259,7 +259,8 @@ int acquire_remote(Window& window, WindowTarget& remote, LockHeld kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
-/// Serves pending requests after a release by this process, which may compute from now on, while the thread that serves other hosts sleeps.
+/// Serves the pending lock requests of other hosts after a release by this process. It may compute from now on without polling, while the
+/// thread that serves other hosts sleeps.
 void serve_waiting_requests(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }
@@ -290,8 +291,8 @@ int acquire_in_table(Window& window, WindowTarget& remote, LockHeld kind) {
         return taken || remote.target.peer->dead;
     });
     if (--window.waiters == 0) window.board.end_wait(me);
-    // Another process may have released the locks of the dead target, including the target's own lock, before this process noticed its
-    // death.
+    // The lock counts only if the target is alive. A process that noticed the target's death first may have released the target's locks, so
+    // that this process acquired one.
     if (taken && !link::has_ended(window.comm->local_group().at(remote.rank))) return MPI_SUCCESS;
     if (taken) release_on_board(window, target, kind);
     return gone(remote);
