@@ -47,7 +47,7 @@ bool is_full(const Channel& channel, uint64_t bytes);
 struct MulticastSend : progress::Request {
     constexpr MulticastSend() : Request(progress::RequestKind::send) {}
 
-    // Members that only this room uses:
+    // Members for use inside src/multicast only:
     const std::byte* data = nullptr;
 };
 
@@ -61,7 +61,7 @@ bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void
 struct MulticastReceive : progress::Request {
     constexpr MulticastReceive() : Request(progress::RequestKind::receive) {}
 
-    // Members that only this room uses:
+    // Members for use inside src/multicast only:
     Channel* channel = nullptr;
     uint32_t sender = 0;
     uint64_t call = 0;

@@ -28,7 +28,7 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram
     if (head.magic != GroupDatagramHeader::kMagic || head.version != GroupDatagramHeader::kVersion || head.sender >= members)
         return false;
     if ((head.flags & ~GroupDatagramHeader::kAckNow) != 0) return false;
-    // Only data and heartbeats have serials of the stream. In tests of the group the field has the test's number.
+    // Only in data and heartbeats is `serial` a number of the stream; in tests of the group it is the test's number.
     const bool of_stream = head.word == Word::data || head.word == Word::heartbeat;
     if (of_stream && static_cast<int32_t>(head.serial - head.floor) < 0) return false;
     switch (head.word) {

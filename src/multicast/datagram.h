@@ -53,7 +53,7 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram
 
 enum class NoteKind : uint8_t {
     pong = 1,  ///< this member and all below it in the leader's tree have received the ping of test `serial`
-    ready,     ///< test `serial` has succeeded
+    ready,     ///< the group's test number `serial` has succeeded
     unready,   ///< the group must not be used any more: a member has left it
     ack,  ///< this member and those below it have all of `sender`'s stream before `serial`, and `fragment` fragments of that message
     missing,  ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`

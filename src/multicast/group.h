@@ -127,8 +127,8 @@ class MulticastGroup {
         Relay relay;
         uint64_t received_at = 0;  ///< time of the sender's last datagram to the group
         uint32_t singles = 0;      ///< number of datagrams that a session delivered since received_at, in place of the group
-        /// Notifications since received_at that the sender's multicast does not arrive: their number, the serial of the last, and the times of
-        /// the first and the last.
+        /// Notifications that the sender's multicast does not arrive, since received_at: their number, the serial of the last, and the
+        /// times of the first and the last.
         uint32_t sent = 0, reported_serial = 0;
         uint64_t first_reported_at = 0, reported_at = 0;
         From(ReceiveQueue& desk, const MemberName& name) : incoming(desk, name.job, name.rank) {}

@@ -15,24 +15,24 @@ enum class GroupState : uint8_t {
 inline constexpr int kStates = 5;
 
 enum class GroupEvent : uint8_t {
-    want,        ///< a communicator wants to use the group
+    want,        ///< event: a communicator wants to use the group
     joined,      ///< event: the network has accepted this process as a member of its group
     refused,     ///< event: the network has not accepted this process, because there is no route or its limit is reached
-    all_answer,  ///< the leader's test has succeeded, here or as reported by the leader
-    silence,     ///< the test has timed out: not all members answered
-    unready,     ///< a member has left, or the leader reports that
+    all_answer,  ///< event: the leader's test has succeeded, here or as reported by the leader
+    silence,     ///< event: the test has timed out, because not all members answered
+    unready,     ///< event: a member has left the group, or the leader reports that
     abandoned,   ///< event: this process needs this group's place for another group
-    unwanted,    ///< the last communicator is freed
-    drained,     ///< everything that this process sent has been acknowledged
+    unwanted,    ///< event: the last communicator that used the group is freed
+    drained,     ///< event: everything that this process sent has been acknowledged
 };
 inline constexpr int kEvents = 9;
 
 enum GroupAction : uint8_t {
     kJoin = 1,
-    kTest = 2,         ///< the leader sends pings, the others wait for them
+    kTest = 2,         ///< action: begin the test, in which the leader sends pings and the others wait for them
     kTellReady = 4,    ///< notify the members, down the tree, that the group is ready
     kTellUnready = 8,  ///< notify the members, which return to point-to-point messages
-    kLeave = 16,       ///< leave the network's group
+    kLeave = 16,       ///< action: leave the network's group
 };
 
 struct GroupStep {

@@ -76,7 +76,7 @@ bool GroupManager::make_room(const Membership& for_whom) {
     return !holds_place(*least);
 }
 
-// Warns once per process. If all processes know of the problem, only one of them warns.
+// Warns, once per process, that members of a group did not answer the test. If all processes know of the problem, only one of them warns.
 void GroupManager::warn_silence() {
     if (std::exchange(warned_silence, true) || config().verbose < 1) return;
     std::fprintf(stderr,
