@@ -127,7 +127,7 @@ void start(Access& access, Target& target);
 void wait_until_complete(Target& target);
 /// Wait site of a wait for one Access; its argument is the Access.
 extern const progress::WaitSite kForAccess;
-/// Reports that a wait is for the answer of the target's process.
+/// Reports, for the wait report, that a wait is for the answer of the target's process.
 void report_access(const Target& target, progress::WaitReporter& teller);
 
 /// Records which process owns the region, for the profile. Call it for targets of other processes, before the first access.

@@ -36,7 +36,7 @@ struct BlockRun {
 struct AccessPacket {
     uint64_t secret;   ///< secret of the region
     uint32_t region;   ///< number of the region
-    uint32_t runs;     ///< number of runs that follow
+    uint32_t runs;     ///< number of runs (contiguous blocks of the region) that follow
     uint32_t bytes;    ///< total length of the data
     uint16_t element;  ///< ABI number of an update's predefined datatype
     uint16_t op;       ///< ABI number of an update's operation
