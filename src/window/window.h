@@ -83,7 +83,7 @@ struct WindowTarget {
     // state of the lock request to a target on another host: whether it asks for an exclusive lock; whether the lock was granted
     bool requests_exclusive = false, granted = false;
     bool refused = false;            ///< whether the target answered that it has no such window
-    uint32_t asked = kCounterStart;  ///< number of the last request
+    uint32_t asked = kCounterStart;  ///< number of the last lock request
     bool in_group = false;           ///< whether the target is in the group of MPI_Win_start
 };
 
