@@ -163,7 +163,7 @@ bool Outgoing::run(GroupTransmitter& wire, uint64_t now) {
     if (!messages_.empty() && heartbeat_at_ <= now) {
         ++heartbeats_;
         wire.to_group(heartbeat(), nullptr, 0);
-        // Only the first heartbeat waits for a next message: if none was sent, the data may have been lost.
+        // The first heartbeat was delayed to await a next message. None was sent, so data may have been lost: shorten the pause.
         if (heartbeats_ == 1) pause_ = std::min(pause_, calm_);
         pause_ = std::min(pause_ * 2, kHeartbeatAtMostNs);
         heartbeat_at_ = now + pause_;
