@@ -110,7 +110,7 @@ class UpdateLock {
     /// begin_all().
     bool begin_one_quickly() const;
     void end_one() const { clear_mark(marks_[me_].target); }
-    /// Begins any other update. Until end_all() only the caller changes elements.
+    /// Begins an update that is not one atomic instruction. Until end_all() only the caller changes elements.
     void begin_all() const {
         const bool mine = try_guard(guard_->holder, pid_);
         if (!mine || guard_->mode.load(std::memory_order_relaxed) != UpdateLockMode::careful || any_marked())
