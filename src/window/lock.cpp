@@ -209,7 +209,7 @@ int gone(const WindowTarget& remote) {
 }
 
 constexpr progress::WaitSite kForAnother{};  // wait site: waits for another thread of this process that is acquiring the lock
-/// Wait site: waits, at the end of a window, for processes of other hosts to release their locks.
+/// Wait site: waits, at the end of a window, for other processes to release their locks or to leave the lock table.
 constexpr progress::WaitSite kForGivenBack{};
 
 /// The argument of a wait for a lock of one target.
