@@ -1,5 +1,5 @@
-// Replaces the selection table (select.h) for one communicator. Either a profile explores (STARLING_PROFILE_EXPLORE), and the algorithms
-// that can serve a call take turns, or mpiexec has read a plan that chooses.
+// Replaces the selection table (select.h) for one communicator. While a profile explores (STARLING_PROFILE_EXPLORE), the algorithms that
+// can serve a call take turns. Otherwise a plan that mpiexec has read chooses the algorithms.
 //
 // All members must choose the same algorithm without exchanging messages. So the choice depends only on facts that all of them know: the
 // call, the number of calls before it on the communicator, and the job's settings. Therefore it applies only to blocking calls, whose
@@ -20,8 +20,8 @@ namespace starling::collective {
 /// The override of one communicator.
 class AlgorithmOverride {
   public:
-    /// Begins a call. choose() may be called twice for one call: first with the shared-memory stage and then, if the stage does not serve
-    /// the call, for messages.
+    /// Begins a call, for which choose() then draws one algorithm. choose() may be called twice for one call: first with the shared-memory
+    /// stage and then, if the stage does not serve the call, for messages.
     void begin() { drawn_ = false; }
     /// Returns the algorithm for the call, like select().
     const Algorithm& choose(const CallParameters& call);

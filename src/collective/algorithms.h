@@ -4,10 +4,12 @@
 //
 // - Reductions keep rank order if the operation is not commutative, except those that require a commutative one. `send` may be MPI_IN_PLACE
 // at the root of a reduction to a root, and at all ranks of an allreduce. The `receive` of a reduction to a root is used at the root only.
-// - Gather and scatter: MPI_IN_PLACE at the root as `send` of gather, as `receive` of scatter. Blocks are used at the root only. -
-// Allgather: every rank's own block is already in place in `blocks`. - Reduce-scatter: `input` may be `receive` (in place). - Scan: in rank
-// order. `exclusive` leaves out the own operand and does not write rank 0's receive buffer. - Multicast: for views that have a cast. - Two
-// levels: for views that are a whole side of an exchange with hosts().
+// - Gather and scatter: MPI_IN_PLACE at the root as `send` of gather, as `receive` of scatter. Blocks are used at the root only.
+// - Allgather: every rank's own block is already in place in `blocks`.
+// - Reduce-scatter: `input` may be `receive` (in place).
+// - Scan: in rank order. `exclusive` leaves out the own operand and does not write rank 0's receive buffer.
+// - Multicast: only for views with a multicast channel (View::cast).
+// - Two levels: only for views that are a whole side of an exchange whose hosts() is not null.
 #pragma once
 
 #include "collective/core/blocks.h"

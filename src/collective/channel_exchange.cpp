@@ -16,7 +16,7 @@ namespace starling::collective {
 
 namespace {
 
-// A communicator's exchange, whose participants have the ranks of the collective channel.
+// A communicator's exchange. The participants' numbers are the ranks of the communicator's collective channel.
 class CommExchange final : public Exchange, public comm::CollectiveState {
   public:
     ~CommExchange() override;
@@ -47,7 +47,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     void throw_away(uint64_t bytes, int source, int tag) override;
 
     Cast* cast(int tag) override {
-        // The result must not depend on whether the cast exists already, because members reach this point at different times.
+        // The result must not depend on whether the multicast channel exists already, because members reach this point at different times.
         if (tag < ChannelCast::first_call(comm_)) return nullptr;
         return cast_tried_ ? cast_.get() : make_cast();
     }
@@ -82,7 +82,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     message::MatchContext& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
-    bool alone_ = false;  ///< whether there are several hosts, with one participant each
+    bool alone_ = false;  ///< whether there are several hosts, each with one participant
     bool cast_tried_ = false;
     std::unique_ptr<ChannelCast> cast_;
 
@@ -159,7 +159,7 @@ NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 
 namespace {
 
-/// Resumes its task when the multicast channel is ready or not waited for; the leaders' answers arrive by polls.
+/// Suspends a task until the communicator's multicast channel has settled (multicast::settled). The leaders' answers arrive by polls.
 class ChannelAwaiter {
   public:
     explicit ChannelAwaiter(const ChannelCast& cast) : cast_(cast) {}
@@ -214,8 +214,8 @@ void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffe
     message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
 }
 
-// Returns at once: a TaggedExchange has no multicast. With `of_all`, a death abandons sends as well as receives, and arriving messages are
-// dropped with the channel.
+// Does nothing. With `of_all`, a death abandons sends as well as receives, and arriving messages are dropped with the channel. Without it
+// no operation discards messages, because a TaggedExchange has no multicast.
 void TaggedExchange::throw_away(uint64_t, int, int) {
     if (!of_all_)
         panic("only an operation that ends when any member fails may discard a message: report this as a bug of Starling");

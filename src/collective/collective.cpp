@@ -8,7 +8,7 @@ namespace starling::collective {
 
 namespace {
 
-/// Sets the view's multicast channel. If no two participants share a host, each of them is a leader.
+/// Sets the view's multicast channel if no two participants share a host: then each of them is its host's leader.
 void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }

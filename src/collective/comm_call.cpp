@@ -15,7 +15,8 @@ namespace starling::collective {
 
 namespace {
 
-/// The root and the members of a rooted operation as participants of the exchange.
+/// The root and the members of a rooted operation, as participant numbers of the exchange. Between groups, the members are those of the
+/// group without the root.
 struct Rooted {
     int root;
     node::ParticipantRange members;
@@ -45,7 +46,7 @@ Task one_after_the_other(Task first, Task second) {
 }
 
 /// Wraps a rooted operation between groups that uses messages. Members of the root's group do not know whether the stage serves the
-/// operation, so each member counts it in the stage's order.
+/// operation, so they count it as one of the stage's operations. Every other member must therefore count it, too.
 Task beside_node(const CommCall& call, Task by_messages) {
     if (!call.stage.node_of_all()) return by_messages;
     Task skipped = node::skip(call.on_node_with_root());

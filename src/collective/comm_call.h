@@ -12,7 +12,8 @@
 
 namespace starling::collective {
 
-/// One call. Pass it once to one of the operations below, then run or start the returned task. A blocking call may be complete on return.
+/// One collective call on a communicator. Pass it once to one of the operations below, then run or start the returned task. A blocking call
+/// may be complete on return.
 class CommCall {
   public:
     CommCall(comm::Comm& comm, bool blocking)
@@ -50,8 +51,8 @@ class CommCall {
                        : alone_  ? NodeDriver::DriveMode::has_turn
                                  : NodeDriver::DriveMode::in_lane};
     }
-    /// Returns the driver for a rooted operation. Between groups, the members of the root's group other than the root take no part, and
-    /// do not know whether the operation fits into a lane.
+    /// Returns the driver for a rooted operation. Between groups, the members of the root's group other than the root take no part, and do
+    /// not know whether the operation fits into a lane. So all members queue for the stage.
     NodeDriver on_node_with_root() const {
         return !blocking_ && !alone_ && inter() ? NodeDriver(stage, NodeDriver::DriveMode::in_turn) : on_node();
     }

@@ -30,7 +30,7 @@ Task CommCall::when_known(Choose choose) {
             return later(std::move(turn), std::move(making), *this, choose);
         }
         run_in_turn(std::move(turn), std::move(making));
-        if (profile::watching) profile::expect_choice();  // the stage's setup selects algorithms that are not the call's
+        if (profile::watching) profile::expect_choice();  // discards choices of the stage's creation, which are not this call's
     }
     view = View::all(exchange);
     // Use the stage only for an operation that is alone on it. Among simultaneous operations the parts within a host would run one after

@@ -53,8 +53,8 @@ AlgorithmRange rows(CollectiveKind kind) {
 STARLING_STATE const Algorithm* overrides[kKinds] = {};
 STARLING_STATE bool overrides_read = false;
 
-/// Returns the largest size, in bytes as counted in CallParameters, of the calls that the stage serves. These complete in one step or, with
-/// `pieces`, are faster than by messages.
+/// Returns the largest size, in bytes as counted in CallParameters, of the calls that the stage serves. Calls up to this size complete in
+/// one step or, with `pieces`, are faster than by messages.
 uint64_t node_limit(CollectiveKind kind, int n, bool pieces) {
     const auto ranks = static_cast<uint64_t>(n);
     const bool few = n <= NodeLayout::kFew;

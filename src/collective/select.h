@@ -90,7 +90,7 @@ struct CallParameters {
     bool commutative = true;
     bool uniform = true;       ///< whether all blocks have the same size
     bool node = false;         ///< whether the shared-memory stage is available for this call
-    bool pieces = false;       ///< whether the stage may take the call piece by piece; only with `node`
+    bool pieces = false;       ///< whether the stage may run the call piece by piece; only with `node`
     bool two_levels = false;   ///< whether participants are on several hosts, and some share one
     bool consecutive = false;  ///< whether each host's ranks are consecutive; only with `two_levels`
     bool network = false;      ///< whether no two participants share a host

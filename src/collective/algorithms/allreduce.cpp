@@ -28,7 +28,8 @@ Task allreduce_recursive_doubling(View v, const void* send, void* receive, int64
         co_await v.receive(sum.operand(), count, type, v.me - 1);
         v.note(sum.add_left());
     }
-    // Before each round the value covers an aligned run of core ranks; the partner's run adjoins it.
+    // Before each round `sum` is the reduction over an aligned run of `width` core ranks (Halving); the partner's is that over the
+    // adjoining run.
     for (int width = 1; width < halving.power; width *= 2) {
         const int core = halving.core ^ width, partner = halving.rank_of(core);
         co_await v.send_receive(sum.value(), count, type, partner, sum.operand(), count, type, partner);
@@ -103,7 +104,7 @@ Task allreduce_linear(View v, const void* send, void* receive, int64_t count, co
 }
 
 Task allreduce_reduce_bcast(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    // In a reduction only the root may pass MPI_IN_PLACE.
+    // In reduce() only the root, rank 0, may pass MPI_IN_PLACE.
     const void* input = v.me == 0 ? send : input_of(send, receive);
     v.note(co_await reduce(v, input, receive, count, type, op, 0));
     v.note(co_await bcast(v, receive, count, type, 0));

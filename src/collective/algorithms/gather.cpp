@@ -6,7 +6,7 @@ namespace starling::collective {
 
 namespace {
 
-/// This process's place in a binomial tree over ranks relative to the root: subtrees are runs of relative ranks.
+/// This process's position in a binomial tree over ranks counted from the root. The ranks of each subtree are consecutive.
 struct Subtree {
     int relative, parent_distance, size;
     Subtree(const View& v, int root) : relative((v.me - root + v.n) % v.n), parent_distance(1) {

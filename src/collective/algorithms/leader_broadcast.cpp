@@ -21,8 +21,8 @@ struct Done {
     void await_resume() const {}
 };
 
-/// Waits until the multicast group has room, but at most 5 ms, after which waiting is unlikely to pay. Members that do not poll acknowledge
-/// nothing, and the program may have them poll only after this operation.
+/// Awaits space in the multicast group, but at most 5 ms. Members that do not poll acknowledge nothing, and may not poll before this
+/// operation has completed, so a longer wait is unlikely to pay.
 class SpaceAwaiter {
   public:
     SpaceAwaiter(const Cast& cast, uint64_t bytes) : cast_(cast), bytes_(bytes) {}
@@ -74,7 +74,7 @@ class BroadcastDown {
     int children_[32];
 };
 
-/// Receives a whole message from the root by multicast, or its first segment from the parent.
+/// Waits for the message from the root by multicast and for its first segment from the parent in the tree, whichever arrives first.
 class FromEither {
   public:
     FromEither(View& view, const BroadcastDown& way, std::byte* data, uint64_t bytes, int root)
@@ -97,8 +97,8 @@ class FromEither {
         }
     }
     enum class By { group, parent, coming };
-    /// Returns the way by which the message arrived. `coming`: the multicast has failed while the parent's message is arriving; await
-    /// parent(), then treat it as `parent`.
+    /// Returns how the message arrived. `coming`: the multicast has failed while the parent's message is arriving; await parent(), then
+    /// treat the result as `parent`.
     By await_resume() {
         if (in_tree_ && tree_.done) return By::parent;
         if (!in_tree_ || view_.exchange->withdraw(tree_)) return By::group;
@@ -108,7 +108,8 @@ class FromEither {
     }
     Done parent() { return {tree_}; }
 
-    /// Records how the message arrived. Returns whether more segments follow from the parent.
+    /// Notes the error of the receive that completed and, if that was the parent's message, withdraws the multicast receive. Returns
+    /// whether later segments follow from the parent.
     bool end(By by) {
         if (by == By::group) return end_by_group(), false;
         view_.finish(tree_, way_.length(0));

@@ -50,7 +50,7 @@ Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) 
     co_return v.error;
 }
 
-/// Runs a persistent operation through the stage, then exchanges by messages the blocks that need them.
+/// Runs a persistent operation through the stage, then exchanges by messages the blocks that were too long for the stage.
 Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.neighborhood.receives.size());
@@ -62,7 +62,8 @@ Task through_stage(NodeOwner& stage, NodeDriver on, View v, NeighborTraffic traf
     co_return co_await exchange_blocks(v, traffic, std::move(rest), error);
 }
 
-/// Runs a blocking operation through the stage, and returns the task that exchanges the remaining blocks by messages.
+/// Runs a blocking operation through the stage, and returns the task that exchanges by messages the blocks that were too long for the
+/// stage.
 Task run_through_stage(NodeOwner& stage, const NodeDriver& on, const View& v, const NeighborTraffic& traffic) {
     if (!stage.places) {
         auto& found = stage.places.emplace(traffic.neighborhood.receives.size());

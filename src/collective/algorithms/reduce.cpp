@@ -5,7 +5,7 @@ namespace starling::collective {
 
 namespace {
 
-/// The buffer for the result: the receive buffer at the root, a temporary elsewhere.
+/// The buffers of a reduction: `value` is the receive buffer at the root and the temporary `own` elsewhere; `operand` is for arriving data.
 struct ReduceBuffers {
     Temporary own, operand;
     void* value;
@@ -22,7 +22,7 @@ struct ReduceBuffers {
 }  // namespace
 
 Task reduce_binomial(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, int root) {
-    // Subtrees are runs of consecutive ranks only if the tree starts at rank 0.
+    // A non-commutative operation needs subtrees of consecutive ranks, which they are only if the tree starts at rank 0.
     const int top = op.commutative ? root : 0;
     const int relative = (v.me - top + v.n) % v.n;
     const bool leaf = relative % 2 == 1 || relative == v.n - 1;

@@ -23,8 +23,8 @@ using comm::Comm;
 
 namespace {
 
-// The message that the leaders exchange, and that each then broadcasts to its own group: an envelope of fixed size. The bytes of the remote
-// group follow in a second message.
+// The message that the leaders exchange, and that each then broadcasts to its own group: an envelope of fixed size. The encoded group
+// follows in a second message.
 struct LeaderEnvelope {
     uint64_t context = 0;
     uint64_t job = 0;  ///< job of the leader that sends the envelope; `rank` is the leader's rank in it

@@ -6,7 +6,7 @@
 
 namespace starling::collective {
 
-/// The place of this process in the binomial tree of a view's ranks, counted from the root.
+/// The position of this process in the binomial tree of a view's ranks, counted from the root.
 struct Binomial {
     int n, root, relative;
     int distance = 1;  ///< distance to the parent; n or more at the root

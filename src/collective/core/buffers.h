@@ -98,7 +98,8 @@ class Accumulator {
 /// Returns the address of a rank's input: MPI_IN_PLACE means the receive buffer.
 inline const void* input_of(const void* send, const void* receive) { return send == MPI_IN_PLACE ? receive : send; }
 
-/// The range [offset, offset + count) of a vector of `total` elements that is piece `index` of `pieces`.
+/// The range [offset, offset + count) of a vector's elements. part_of() returns piece `index` when `total` elements are divided into
+/// `pieces` nearly equal pieces.
 struct ElementRange {
     int64_t offset, count;
 };

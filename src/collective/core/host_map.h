@@ -1,13 +1,13 @@
-// Which participants of a side share a host, for algorithms of two levels: within hosts, and between them.
+// The map of participants to hosts, for two-level algorithms: first within hosts, then between them.
 #pragma once
 
 #include <vector>
 
 namespace starling::collective {
 
-/// The map of all participants of the local side of an exchange (all of an intra-communicator), which are on at least two hosts, one of
-/// them with several. Hosts are numbered in the order of their lowest participants, which are their leaders. All participants have the same
-/// map, except for the members about this process.
+/// The hosts of all participants of the local side of an exchange (all of an intra-communicator). There are at least two hosts, one of them
+/// with several participants. Hosts are numbered in the order of their lowest participants, which are their leaders. All participants have
+/// the same map, except for the members about this process.
 struct HostMap {
     std::vector<int> leaders;  ///< lowest participant of each host; ascending
     std::vector<int> mine;     ///< participants on the host of this process, ascending

@@ -1,4 +1,4 @@
-// The processes that represent their hosts in collectives of two levels.
+// The processes that represent their hosts in two-level algorithms.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,8 @@ struct Tops {
     }
 };
 
-/// Returns the view of one process per host, with the error of this host's stage noted; `list` must outlive it.
+/// Returns the view of one process per host. `error`: this host's error from the step within the host, which the view starts with. `list`
+/// must outlive the view.
 inline View between(const View& v, const std::vector<int>& list, const HostMap& hosts, int error = MPI_SUCCESS) {
     View view = v.of(list, hosts.my_host);
     view.network = true;

@@ -9,8 +9,8 @@
 namespace starling::collective {
 
 /// Multicast among the leaders of hosts, numbered as in HostMap::leaders; a call is identified by the tag of its view. A sender decides
-/// alone, call by call, whether it uses multicast. So a receiver waits for either the multicast or the tree's message:
-/// collective/algorithms/leader_broadcast.h.
+/// alone, call by call, whether it uses multicast. So a receiver waits for both the multicast and a message down a tree
+/// (collective/algorithms/leader_broadcast.h).
 class Cast {
   public:
     virtual ~Cast() = default;

@@ -29,16 +29,16 @@ class PairAwaiter;
 /// view.
 struct View {
     Exchange* exchange;
-    int base = 0;  ///< participant number of rank 0, if they are contiguous
+    int base = 0;  ///< participant number of rank 0, if the participants are contiguous
     int n = 0;
     int me = 0;
     int tag = 0;
     FirstError error{};            ///< first error so far, which is the task's result
-    const int* members = nullptr;  ///< participant numbers by rank, if they are not contiguous; outlives the task
+    const int* members = nullptr;  ///< participant numbers by rank, if the participants are not contiguous; outlives the task
     bool network = false;          ///< whether no two participants share a host
     bool blocking = false;       ///< whether the program makes no other call on the communicator until this operation completes
-    NodeOwner* stage = nullptr;  ///< shared-memory stage of this host, if this operation may use it, in its turn
-    Cast* cast = nullptr;        ///< multicast among the participants, if they are the leaders of hosts
+    NodeOwner* stage = nullptr;  ///< shared-memory stage of this host, if this operation may queue for it; else null
+    Cast* cast = nullptr;        ///< multicast channel of the participants, if they are the leaders of hosts; null: none
     AlgorithmOverride* steering = nullptr;  ///< overrides the choice of the algorithm; null: the table chooses
 
     /// Returns the view of all participants of the exchange; draws the tag of a new operation.

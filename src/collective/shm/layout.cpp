@@ -14,11 +14,11 @@ namespace starling::collective {
 
 namespace {
 
-/// The allocated areas of this process's region. An area is reused as a whole, for the same number of participants, once all of them have
-/// left it.
+/// The areas allocated in this process's region. An area is reused as a whole, for the same number of participants, once all of its
+/// participants have left it.
 struct LayoutParts {
     int64_t end;
-    /// Offsets of retired areas, oldest first, by number of participants and whether the area is for meetings only.
+    /// Offsets of retired areas, oldest first. The key is the number of participants, and whether the area is for meetings only (AreaUse).
     std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
 STARLING_STATE LayoutParts* parts = nullptr;
@@ -60,7 +60,7 @@ void make_ready(std::byte* base, int n, bool for_meetings, bool used) {
     NodeLayout(base, n).clear(kCounterStart);
     if (for_meetings) return;
     const LaneLayout lanes(base, n);
-    // A participant that left has written its done() word in the lanes, if any operation used them.
+    // Every participant wrote its done() word in the lanes when it left, if any operation had used them. So unused lanes need no reset.
     if (!used || lanes.has_been_used(kCounterStart)) lanes.clear(kCounterStart);
 }
 

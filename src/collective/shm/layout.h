@@ -49,7 +49,8 @@ class NodeLayout {
         while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
         return bytes;
     }
-    /// Returns the bytes of a pipeline buffer for each of the other participants, in whole cache lines.
+    /// Returns the bytes of a pipeline buffer that are for one reader, if the buffer is divided among all other participants. Whole cache
+    /// lines.
     static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n);
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
@@ -80,7 +81,7 @@ class NodeLayout {
         return reinterpret_cast<std::byte*>(&header) + (small ? sizeof(StageHeader) : sizeof(StageLine));
     }
 
-    /// Resets the area for a new owner, except the lanes: all words become 0, and `first` the number of the last operation.
+    /// Resets the area for a new owner, except the lanes: sets the number of the last operation to `first` and all other words to 0.
     void clear(uint32_t first) const;
 
   private:
@@ -164,7 +165,7 @@ inline size_t NodeLayout::bytes(int n) { return lanes_offset(n) + LaneLayout::by
 enum class AreaUse : uint8_t {
     communicator,
     plan,      ///< area of one persistent operation; half of the space is reserved for communicators
-    meetings,  ///< area of a window, of NodeLayout::bytes_for_meetings(); half of the space is reserved for communicators
+    meetings,  ///< area of a window, with NodeLayout::bytes_for_meetings() bytes; half of the space is reserved for communicators
 };
 // The lifetime of an area. Only its participants write to it. Each adds itself to detached() when it leaves, and writes nothing afterwards;
 // a participant that has died never does so. The leader reuses the area only when all have left (allocate_area()). So no previous

@@ -1,4 +1,4 @@
-// Helpers of the shared-memory stage's operations: kinds for the headers, packing, reducing operands in rank order.
+// Helpers of the shared-memory stage's operations: operation kinds for the buffers' headers, packing, and reductions in rank order.
 #pragma once
 
 #include "collective/core/buffers.h"
@@ -35,7 +35,7 @@ int fold(Slot slot, ParticipantRange range, void* result, int64_t count, const D
         }
         return MPI_SUCCESS;
     }
-    // A packed operand is laid out as a buffer of the type from true_lb on, so shift its address by that.
+    // A packed operand has the layout of the type from true_lb on, so shift its address to where such a buffer would begin.
     const auto operand = [&](int i) { return slot(i) - type.true_lb; };
     if (next == range.first) {
         std::memcpy(datatype::block_address(type, result), slot(next), datatype::packed_size(type, count));

@@ -52,8 +52,8 @@ struct Neighbors {
         return bytes_of(call.send.type(0), call.send.count(block_to(0)));
     }
 
-    /// Returns the largest number of bytes that a buffer takes. Few participants are faster with messages, which the kernel copies once,
-    /// than with two copies.
+    /// Returns the largest number of bytes that a buffer takes. With few participants, longer data is faster by messages, which the kernel
+    /// copies once, than by two copies through shared memory.
     static uint64_t most(auto& stage) {
         const int n = stage.participants();
         return stage.few() ? NodeLayout::slot_payload(n) : NodeLayout::wide_payload(n);
@@ -109,7 +109,7 @@ struct Neighbors {
         const NodeLayout::StageHeader& header = stage.slot(from.rank);
         const auto where = static_cast<BlockLocation>(header.place);
         const auto expected = call.receive.bytes(from.block);
-        // With a table, check the block's length against the table.
+        // With a table, header.bytes is the table's size and needs no check; the block's length is checked below, against the table.
         const uint32_t in_header = form == BlockArrangement::table ? header.bytes : static_cast<uint32_t>(expected);
         if (const int error = stage.check(header, kind(), in_header)) return error;
         if (where == BlockLocation::nowhere) {

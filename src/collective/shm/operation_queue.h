@@ -1,4 +1,4 @@
-// Turns on a shared-memory stage: operations that are awaited run one after the other, in the order of the calls, which is the same on all
+// The queue for a shared-memory stage: awaited operations run one after the other, in the order of the calls, which is the same on all
 // members of a communicator.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace starling::collective {
 
 class OperationQueue;
 
-/// One place in the queue, taken on construction or with enqueue(), and left on destruction. `co_await turn` waits until it is the first. May
-/// be moved while no coroutine awaits it.
+/// One operation's position in the queue, taken on construction or with enqueue(), and left on destruction. `co_await turn` waits until it
+/// is the first. May be moved while no coroutine awaits it.
 class QueueTurn {
   public:
     /// Creates an empty turn, which never waits.

@@ -164,8 +164,8 @@ class NodeStep {
 /// The number of operations from one renewal to the next.
 inline constexpr uint32_t kRenewEvery = 1u << 28;
 
-/// Renews this process's slot if it has not been written for long. It gets a number that all have finished, so that no process waits for
-/// it. `sequence`: the operation that begins here.
+/// Stores a new number in this process's slot if the slot has not been written for long. All participants have finished the operation of
+/// that number, so no process waits for it. `sequence`: number of the operation that begins here.
 template <class Sync>
 void renew(NodeLayout::StageHeader& own, const Sync& sync, uint32_t sequence, uint32_t finished) {
     const bool is_old = sequence - sync.load(own.sequence) > kRenewEvery / 2;

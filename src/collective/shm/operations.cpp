@@ -77,8 +77,8 @@ struct SlotOperands {
     int read(auto slot) const { return fold(slot, range, receive, count, type, op); }
 };
 
-/// A reduction that the last participant to arrive computes for all. The low side's result comes first in the buffer; the high side's
-/// begins on a new cache line.
+/// A reduction that the last participant to arrive computes for all. Between groups there are two results: that of the group with the lower
+/// participant numbers comes first in the buffer, the other one begins on a new cache line.
 struct Sums {
     const void* input;
     void* receive;
@@ -149,7 +149,7 @@ struct Scattered {
         unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
         return MPI_SUCCESS;
     }
-    /// Returns whether another rank's block follows. The root's own block does not use the stage.
+    /// Copies the root's own block, which does not use the stage. Returns false: no piece follows.
     bool next(int& error) const {
         const int mine = me - range.first;
         if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)

@@ -25,14 +25,15 @@ Task arrive(const NodeDriver& on);
 Task release(const NodeDriver& on);
 /// Replaces bcast() or release() at a root that failed: the other participants return an error.
 Task abandon(const NodeDriver& on, int root);
-/// Counts an operation of other participants in which this one takes no part.
+/// Counts an operation in which only other participants take part, so that operation numbers stay equal on all participants.
 Task skip(const NodeDriver& on);
 /// Returns whether a broadcast of that size is one operation on the stage, and not several. Then participants that do not know its size can
 /// count it.
 bool fits_room(int participants, uint64_t bytes);
 /// Returns whether elements of this type can be reduced in pieces.
 bool is_fragmented(const Datatype& type);
-/// `reads`: this participant receives the data. `in_one`: some participants count the operation without knowing its length.
+/// `reads`: this participant receives the data. `in_one`: the broadcast must be one operation, because some participants count it without
+/// knowing its length (fits_room()).
 Task bcast(const NodeDriver& on, int root, bool reads, void* buffer, int64_t count, const Datatype& type, bool in_one = false);
 /// Reduces the operands of `range`, in order, at the root. `input` is not MPI_IN_PLACE.
 Task reduce(const NodeDriver& on, int root, ParticipantRange range, const void* input, void* receive, int64_t count,

@@ -1,4 +1,4 @@
-// Buffers in this process's outbox for a stage's participants: pieces that do not fit into a slot. A process has one outbox for all
+// Buffers in this process's outbox for pieces of a stage's operations that do not fit into a slot. A process has one outbox for all
 // communicators and uses it in rotation, which is several times as fast as reusing the same few lines.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace starling::collective {
 /// participant has read its data, and so owns all that it accesses.
 class NodeLender final : public link::Borrowers {
   public:
-    /// `offset`: place of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in
+    /// `offset`: offset of the area in the leader's region; kNoArea for an area that lasts as long as the process. `leads`: the area is in
     /// this process's region; the destructor retires it.
     NodeLender(const NodeLayout& layout, std::vector<link::Process> participants, int64_t offset, AreaUse use, bool leads);
     ~NodeLender() override;

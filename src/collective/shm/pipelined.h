@@ -1,5 +1,5 @@
-// Operations of the shared-memory stage on more data than a slot holds: piece by piece through the participants' pipeline buffers.
-// operations.h calls these where they apply; arguments as there.
+// Operations of the shared-memory stage on more data than a slot holds: piece by piece through the participants' pipeline buffers. The
+// functions of operations.h call them for such data, with the same arguments.
 #pragma once
 
 #include "collective/shm/operations.h"

@@ -35,8 +35,8 @@ namespace starling::collective {
 ///   void wake(int participant), void wake_all()          after publish or add: sleeping participants poll again
 ///   void pass(uint64_t number, uint32_t finished)        optional; called long before 32-bit numbers wrap, with the number of
 ///                                                        the next operation and of one that all have finished
-///   std::byte* lend(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
-///       allocates a buffer for operation `number` outside the area; it is reused when all have published in done() that they
+///   std::byte* allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place)
+///       allocates a buffer for operation `number` outside the area; it is reused when all participants have published in done() that they
 ///       have finished it; `finished`: the last operation known to be finished by all. Null if there is no space now.
 ///   const std::byte* lent(int participant, uint32_t place)                           the buffer at a place in a header
 /// An operation returns an MPI error class. After an error from a wait the stage is broken, and every operation returns

@@ -21,8 +21,8 @@
 
 namespace starling::collective {
 
-/// Waiting and waking for a stage's words between processes of one machine. It uses the progress engine, so other communication proceeds
-/// and ended jobs are noticed.
+/// Accesses a stage's shared words, waits for them and wakes their readers, between processes of one machine. Waits use the progress
+/// engine, so that other communication proceeds and ended jobs are noticed.
 class EngineSync {
     /// An operation that waits for other participants.
     struct AwaitedOperation {
@@ -78,7 +78,7 @@ class EngineSync {
     /// Records that the communicator has members on other hosts, too. If one of those fails, the members here may take different paths,
     /// depending on when they learned of it. A wait for a living member might then never end, so it is abandoned.
     void watch_elsewhere() { watches_elsewhere_ = true; }
-    /// Sets the stage's area; call it when all participants are known. `offset`: place of the area, as in NodeLender's constructor.
+    /// Sets the stage's area; call it when all participants are known. `offset`: offset of the area, as in NodeLender's constructor.
     void use_area(std::byte* area, int64_t offset, AreaUse use);
     std::byte* area_at(int64_t offset) const;
     int participants() const { return static_cast<int>(participants_.size()); }
@@ -150,7 +150,7 @@ class EngineSync {
     std::vector<std::byte*> outboxes_;
     std::vector<link::Process> participants_;
     std::vector<const link::Job*> other_jobs_;
-    std::vector<link::Process> mortals_;  ///< participants whose jobs continue after their death
+    std::vector<link::Process> mortals_;  ///< participants whose jobs continue when they die
 };
 
 using EngineStage = NodeStage<EngineSync>;
@@ -173,7 +173,7 @@ class NodeOwner {
     OperationQueue& turns() { return turns_; }
     /// Blocks until the queue is empty.
     void wait_for_queue();
-    /// The queue of the calls made before it was known whether there is a stage.
+    /// The queue of the calls that wait until it is known whether there is a stage.
     OperationQueue& callers() { return callers_; }
     /// Returns whether node() is final for a call that is made now; each call asks once. If it is not final, the call joins callers() and
     /// awaits, in its turn, the task that make() returned to the first call.
