@@ -41,7 +41,7 @@ class Hold {
 };
 
 // Calls a copy callback that is not one of the predefined values. The union's members are all pointers to functions with the same
-// representation, so any of them shows which value it is.
+// representation, so comm_copy shows for every kind of object which value it is.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
     const OutsideLibrary outside;
     switch (holder.kind) {

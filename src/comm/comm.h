@@ -37,8 +37,8 @@ enum class Plane : uint32_t {
 inline constexpr uint64_t kPlaneMask = 15;
 
 /// Returns the context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60; each job
-/// uses consecutive ones from a random place on. So numbers of two jobs coincide about as rarely as two random numbers, however many each
-/// has drawn.
+/// uses consecutive ones from a random start, its id. So numbers of two jobs coincide about as rarely as two random numbers, however many
+/// each has drawn.
 constexpr uint64_t make_context(job::JobId job, uint64_t number) { return (job + number) << 4; }
 /// Numbers of predefined contexts, the same in every process of a job. Numbers below 16 are never drawn.
 inline constexpr uint64_t kWorldNumber = 1, kSelfNumber = 2;
@@ -153,7 +153,7 @@ Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* er
 Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler);
 
 /// The predefined communicators, indexed by handle - MPI_COMM_NULL; null before MPI_Init and after MPI_Finalize.
-extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for a handler while another thread initializes MPI
+extern std::atomic<Comm*> predefined[4];  // atomic: an error may look for its handler while another thread initializes MPI
 inline Comm* world() { return predefined[1].load(std::memory_order_acquire); }
 inline Comm* self() { return predefined[2].load(std::memory_order_acquire); }
 
@@ -166,8 +166,8 @@ void make_predefined();
 /// Drops the predefined communicators, at the end of MPI_Finalize.
 void drop_predefined();
 
-/// Hook that MPI_Comm_disconnect calls before it destroys the communicator, when all members' communication has completed. The room dynamic
-/// sets it.
+/// Hook that MPI_Comm_disconnect calls before it destroys the communicator, when all members' communication has completed. Set by
+/// src/dynamic.
 extern void (*on_disconnect)(Comm&);
 
 /// Returns the number of the application's live communicators, including the predefined ones.

@@ -10,7 +10,7 @@ namespace starling::comm {
 
 namespace {
 
-/// Guards the counts of all handlers, the pool, and the places where handlers are set.
+/// Guards the counts of all handlers, the pool, and the members of objects in which handlers are set.
 STARLING_STATE Mutex mutex;
 
 STARLING_STATE NoDestroy<Pool<Errhandler>> pool_storage;
