@@ -45,7 +45,7 @@ class Channel {
     bool pooled = false;                ///< whether `membership` is a pool group
 };
 
-/// Counts a call that could use the group, and joins the group or takes one from the pool when it is due.
+/// Counts a call that could use the group. When enough calls have been made, joins the group or requests one from the pool.
 void Channel::count() {
     ++calls;
     if (scheme == Multicast::pool && !pooled) request_pool_group();

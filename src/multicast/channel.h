@@ -2,8 +2,8 @@
 // *members* of a channel are the leaders of the communicator's hosts, in an order that all of them share. Within a host the shared-memory
 // stage distributes the data.
 //
-// The sender decides alone, call by call, whether its message uses the group; a receiver waits for either the tree's message or the
-// multicast. So no agreement on the group's state is needed, and members may learn of it at different times.
+// The sender decides alone, call by call, whether its message uses the group. So a receiver waits for both the multicast and a message down
+// a tree of members. No agreement on the group's state is needed, and members may learn of it at different times.
 //
 // docs/multicast.md describes the groups: which communicators share one, how a group is created, and its packets. Make all calls under the
 // library's lock; the engine's polls continue the operations that they begin.

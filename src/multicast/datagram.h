@@ -10,7 +10,7 @@ namespace starling::multicast {
 enum class Word : uint8_t {
     data = 1,   ///< carries a fragment of a message
     heartbeat,  ///< end of the sender's stream: members request what they miss and acknowledge the rest
-    ping,  ///< the leader tests which members the group reaches; `serial` is the test's number. As long as the longest datagram
+    ping,  ///< tests, for the leader, which members the group reaches; as long as the longest data; `serial`: number of the test
     ready,  ///< all members answered the test: the group may be used
     echo,  ///< the member after the leader answers a ping to the group, equally long: this tests that the group reaches the leader, too
 };
@@ -56,8 +56,8 @@ enum class NoteKind : uint8_t {
     ready,     ///< the group's test number `serial` has succeeded
     unready,   ///< the group must not be used any more: a member has left it
     ack,  ///< this member and those below it have all of `sender`'s stream before `serial`, and `fragment` fragments of that message
-    missing,  ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
-    left,     ///< the note's sender does not have the group any more, because it has received everything that it needed from it
+    missing,        ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
+    left,           ///< the note's sender does not have the group any more, and needs nothing more from it
     group_request,  ///< a communicator requests a group of the pool; its description follows
     datagram,       ///< a datagram follows: a repeat, or a heartbeat, which members pass on to those below that lag
     not_received,   ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last

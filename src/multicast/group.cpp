@@ -58,7 +58,7 @@ Note MulticastGroup::make_note(NoteKind kind, uint32_t sender) const {
     return note;
 }
 
-/// A member that sends is in the group, even if it had left an earlier group of these members.
+/// Counts a member that has sent something as in the group again: it may have left an earlier group of the same members.
 void MulticastGroup::rejoin(uint32_t member, uint64_t now) {
     if (member == me_ || dead_[member] || !tree_.set_out(member, false)) return;
     for (uint32_t sender = 0; sender < size(); ++sender)
@@ -102,7 +102,7 @@ void MulticastGroup::handle(const GroupDatagram& datagram, uint64_t now) {
     const uint64_t epoch = source.incoming.epoch();
     if (!source.incoming.handle(datagram, now)) return;
     if (source.incoming.epoch() != epoch) source.relay = {};
-    // The other members continued without this one. Those that still count have acknowledged data that this member misses.
+    // The other members continued without this one: the members that they still wait for have all acknowledged data that this one misses.
     if (source.incoming.fetch_left_behind()) {
         left_behind_ = true;
         return apply(GroupEvent::unwanted, now);
@@ -220,7 +220,8 @@ void MulticastGroup::restrict_to(const std::vector<bool>& in, uint64_t now) {
     count_completed(now);
 }
 
-/// Returns the minimum of `position` and the positions of the members below; empty while one of them has not reported.
+/// Returns the minimum of `position` and the positions of the members below this one in the sender's tree; empty while one of them has not
+/// reported.
 std::optional<Position> MulticastGroup::below(uint32_t sender, const Relay& relay, std::optional<Position> position) const {
     tree_.each_child(sender, me_, [&](uint32_t child) {
         const Position* const theirs = relay.of(child);

@@ -67,7 +67,7 @@ class MulticastGroup {
     bool leads() const { return leader() == me_; }
     /// Returns whether the group was abandoned because its multicast does not reach this process.
     bool is_unreachable() const { return unreachable_; }
-    /// Returns the number of members that are not out.
+    /// Returns the number of members that are neither dead nor done with the group.
     uint32_t alive() const;
 
     /// Reports to the other members that this process takes part in no test now, so that they need not wait for it.
@@ -105,7 +105,7 @@ class MulticastGroup {
     static constexpr uint64_t kDeafNs = 500'000'000;
     static constexpr uint32_t kPingsAWay = 4;
 
-    /// The notes passed up the tree of one sender.
+    /// The acknowledgements and requests that this member passes up the tree of one sender.
     struct Relay {
         std::vector<std::pair<uint32_t, Position>> positions;  ///< positions that the members below have reported
         std::optional<Position> sent;
@@ -163,7 +163,7 @@ class MulticastGroup {
     GroupEnvironment& outside_;
     ReceiveQueue& desk_;
     MulticastTree tree_;
-    std::vector<bool> dead_;  ///< flags of the members that are out permanently
+    std::vector<bool> dead_;  ///< flags of the members that have died or were never assigned to the group
     GroupState state_ = GroupState::absent;
     bool left_behind_ = false, silent_ = false, unreachable_ = false;
 

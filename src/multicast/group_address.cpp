@@ -58,8 +58,8 @@ int name_of(std::span<const link::Process> members, uint64_t number, transport::
         words.pop_back();
     }
     if (!one_job) return MPI_SUCCESS;
-    // The place depends on hosts only. Switches' tables hold addresses, so groups of other processes on the same hosts need no more
-    // entries.
+    // The place, from which the network address follows, depends on hosts only. Switches' tables hold addresses, so groups of other
+    // processes on the same hosts need no more entries.
     words = {number};
     for (const link::Process& member : members) words.push_back(lowest->segment().host_of(member.rank));
     std::sort(words.begin() + 1, words.end());

@@ -20,10 +20,10 @@ enum class GroupEvent : uint8_t {
     refused,     ///< event: the network has not accepted this process, because there is no route or its limit is reached
     all_answer,  ///< event: the leader's test has succeeded, here or as reported by the leader
     silence,     ///< event: the test has timed out, because not all members answered
-    unready,     ///< event: a member has left the group, or the leader reports that
-    abandoned,   ///< event: this process needs this group's place for another group
-    unwanted,    ///< event: the last communicator that used the group is freed
-    drained,     ///< event: everything that this process sent has been acknowledged
+    unready,     ///< event: a member has left the group or does not join it
+    abandoned,  ///< event: this process drops the group, because another group needs its place or its multicast does not arrive
+    unwanted,   ///< event: the last communicator of the group is freed, or the other members continued without this process
+    drained,    ///< event: everything that this process sent has been acknowledged
 };
 inline constexpr int kEvents = 9;
 

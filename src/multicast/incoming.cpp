@@ -10,7 +10,7 @@ Incoming::IncomingMessage* Incoming::find(uint32_t serial) {
     return at < messages_.size() ? &messages_[at] : nullptr;
 }
 
-/// Adds all messages up to `serial`; those in between are missing. Returns false if it is too far ahead.
+/// Adds entries for all messages up to `serial`, and schedules requests for those before it. Returns false if `serial` is too far ahead.
 bool Incoming::reach(uint32_t serial, uint64_t now) {
     const auto ahead = static_cast<int32_t>(serial - first_);
     if (ahead < 0) return true;

@@ -1,5 +1,5 @@
-// The stream from one member of a group, the receiver's side of its reliability: which fragments are missing and when to request them. No
-// clock, no sockets.
+// The receiver's side of the reliable stream from one member of a group: determines which fragments are missing and when to request them.
+// No clock, no sockets.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,8 @@ void release(Membership& membership);
 /// number 0.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 
-/// Joins the group for a communicator, if it is worth a place. `others_wait`: the other members wait for the result.
+/// Joins the group for a communicator, unless an attempt failed recently or more valuable groups use all group places of this process.
+/// `others_wait`: the other members wait for the result.
 void want(Membership& membership, bool others_wait = false);
 /// Counts a message sent or received by the group.
 inline void note_use(Membership& membership) { ++membership.value; }

@@ -40,7 +40,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     void mark_dead(uint64_t now);
     /// Sends `member` a request for a pool group.
     void request_group(uint32_t member, const std::byte* claim, uint32_t bytes);
-    /// Returns false if this process is in as many groups as it may be. Null: there is no limit.
+    /// Makes room for one more group; returns false if this process is in as many groups as it may be. Null: there is no limit.
     bool (*may_join)(Membership& self) = nullptr;
     /// Called when a datagram has arrived, to run the group soon.
     void (*touched)(Membership& self) = nullptr;

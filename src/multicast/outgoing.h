@@ -1,5 +1,5 @@
-// The stream from this process to a group, the sender's side of its reliability. It keeps messages until all members have acknowledged
-// them, limits its window to the slowest member, and repeats fragments on request. No clock, no sockets.
+// The sender's side of the reliable stream from this process to a group. It keeps messages until all members have acknowledged them, limits
+// its window to the slowest member, and repeats fragments on request. No clock, no sockets.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class Outgoing {
     /// the acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
     static constexpr uint64_t kHeartbeatAtMostNs = 250'000'000;
-    /// Twice the longest average interval between messages at which the first heartbeat waits for the next message, which carries the same
-    /// information.
+    /// If messages follow each other after less than half this time on average, the first heartbeat waits for the next message, which
+    /// carries the same information.
     static constexpr uint64_t kSparseHeartbeatNs = 100'000'000;
     static constexpr uint64_t kGatherNs = 50'000;   ///< time to collect requests, in case several members miss a fragment
     static constexpr uint64_t kRepeatNs = 800'000;  ///< minimum interval between repeats of a fragment to the group

@@ -203,7 +203,7 @@ void on_group_request(const std::byte* wish, size_t bytes) {
     if (claim.read(wish, bytes)) pool->grant(claim);
 }
 
-/// Returns whether the group's assignment has arrived.
+/// Applies the group's assignment if it has arrived; returns whether it has.
 bool GroupPool::adopt_claim(Ready& one) {
     if (!one.claim.done) return false;
     AddressClaim claim(members.size());
