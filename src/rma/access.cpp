@@ -350,7 +350,7 @@ bool poll_accesses() {
     if (!active) return any;
     for (Target* target = active->front(); target;) {
         Target* next = active->next(target);
-        // After a failure, one process may finalize while another one still uses a window.
+        // After a failure a process may finalize while another one still uses a window; end the accesses to such a process.
         if (link::has_finalized(*target->peer)) {
             end_all(*target);
             any = true;

@@ -106,7 +106,7 @@ struct Target {
     int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until fetch_error()
     std::string sentence;     ///< failure text that belongs to `error`
     using Accesses = List<Access, &Access::hook>;
-    Accesses waiting;  ///< accesses with packets still to be sent, in order
+    Accesses waiting;  ///< accesses of which packets are still to be sent, in order
     Accesses issued;
     ListHook hook;  ///< link in the list of targets with accesses in progress
 
@@ -118,9 +118,9 @@ struct Target {
     int fetch_error();
 };
 
-/// Starts an access; if the target is mapped, the access is complete on return. Which members are used depends on the operation. A put:
-/// origin and there; a get: result and there; an update: origin, there and update. A fetch_update uses result too; a compare_swap uses
-/// swap, result, there (one element) and update.element. Offsets have been checked as far as possible.
+/// Starts an access; if the target is mapped, the access is complete on return. The operation determines which members of `access` are
+/// used. All use remote_block. A put uses origin; a get, result; an update, origin and update; a fetch_update, result as well. A
+/// compare_swap of one element uses swap, result and update.element. Offsets have been checked as far as possible.
 void start(Access& access, Target& target);
 
 /// Waits until no access to the target is in progress.
@@ -139,7 +139,7 @@ inline void count_in_memory(const Target& target, AccessOperation operation, uin
         count_in_memory(*target.traffic, operation, bytes);
 }
 
-/// Carry out a put or get in a mapping, without an Access; complete on return. Lengths have been checked.
+/// Carry out one operation in a mapping, without an Access; complete on return. Lengths have been checked.
 void put_in_mapping(const Target& target, const LocalBuffer& origin, const RemoteBlock& there);
 void get_from_mapping(const Target& target, const RemoteBlock& there, const LocalBuffer& result);
 void update_in_mapping(const Target& target, const Update& how, const LocalBuffer& origin, const RemoteBlock& there,

@@ -1,15 +1,15 @@
 // RDMA accesses: puts and gets that the network's device carries out without the owner, if a connection reaches the region
 // (transport::RemoteMemory::can_access).
 //
-//   which     contiguous data on both sides. Updates stay with the owner, which carries out all updates from other hosts and shares a
-//             lock with its neighbours' updates. A device's atomics are not atomic with a processor's (IBV_ATOMIC_HCA), so otherwise
-//             every process would have to use the device, neighbours too.
-//   begins    at the first access to a target over a path with such a connection. The owner is then asked for the region, and accesses
-//             use packets until it has answered.
+//   which     Data that is contiguous on both sides. Updates stay with the owner, which carries out all updates from other hosts and
+//             shares a lock with its neighbours' updates. A device's atomics are not atomic with a processor's (IBV_ATOMIC_HCA), so
+//             otherwise every process would have to use the device, neighbours too.
+//   begin     At the first access to a target over a path with such a connection, the owner is asked for its region. Accesses use packets
+//             until it has answered.
 //   order     RDMA and packets are not ordered: RDMA starts only when all packets to the target are answered. Once the owner was asked,
 //             a caller that guarantees an order among accesses waits for each (Target::overtakes). Packets sent before the question are
 //             carried out before it is answered.
-//   fails     with the connection: the access is repeated as packets. If the owner has died, the access fails.
+//   failure   If the connection fails, the access is repeated as packets. If the owner has died, the access fails.
 #include <cstring>
 
 #include "base/counters.h"

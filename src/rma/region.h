@@ -45,8 +45,8 @@ struct Region {
 /// Exposes `bytes` of memory at `base`, which must stay valid until withdraw(). Until open() only this process may use the key, because its
 /// secret is not newly drawn.
 RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion = nullptr);
-/// Known regions, whose keys need not be sent. A process has at most one for each place, and every process that may access it can compute
-/// its secret. Accesses that arrive before the region is exposed wait for that.
+/// Known regions, whose keys need not be sent: every process that may access one can compute its secret. A process has at most
+/// kKnownRegions of them, numbered by `place`. Accesses that arrive before the region is exposed wait for that.
 inline constexpr uint32_t kKnownRegions = 2, kFirstKnown = 0xffff0000;
 /// Returns the key of the known region at `place` (below kKnownRegions).
 inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
@@ -54,7 +54,7 @@ inline RegionKey known_key(uint32_t place, uint64_t secret, uint64_t bytes) {
 }
 void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion = nullptr);
 /// await_secret() makes accesses to the region wait until open(). open() sets a secret that the other processes know by then, and returns
-/// the new key. So many regions can share one secret, and no process has to store one for each.
+/// the new key. Many regions can thus share one secret, and no process has to store one for each.
 void await_secret(const RegionKey& key);
 RegionKey open(const RegionKey& key, uint64_t secret);
 /// Returns whether the number is that of a known region which is not exposed yet, or of a region that awaits its secret.

@@ -99,7 +99,8 @@ class Alone {
     const UpdateLock* exclusion_;
 };
 
-/// A scope around one atomic instruction, which the process's mark announces. If the mark cannot be set, the scope holds the guard.
+/// A scope around one atomic instruction, which this process announces by its mark (UpdateMark). If the mark cannot be set, the scope holds
+/// the guard.
 class Marked {
   public:
     explicit Marked(const UpdateLock* exclusion) : exclusion_(exclusion), marked_(exclusion && exclusion->begin_one()) {

@@ -33,7 +33,7 @@ UpdateMethod way_of(const Update& update);
 
 /// Computes memory[i] = operand[i] op memory[i] for `count` consecutive elements, each atomically. `operand` and `old` are packed. The
 /// previous values are stored in `old`, unless it is null. `operand` may be null for MPI_NO_OP. Without an `exclusion` words are changed
-/// one by one by atomic instructions, as processes do that have no update lock; no other process may then change elements that are not
+/// one by one by atomic instructions, as in processes that have no update lock. No other process may then change elements that are not
 /// words.
 void update(const Update& update, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
             const UpdateLock* exclusion);
