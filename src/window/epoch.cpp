@@ -94,8 +94,8 @@ void listen(Window& window, message::ReceiveRequest& request, int rank, int tag)
     message::start_receive(request, window.comm->point_to_point, nullptr, 0, collective::byte_type(), rank, tag);
 }
 
-/// Returns the error of a call that fails because a member has died. Members that noticed the death earlier are in another call than those
-/// that notice it later, and may have freed the window.
+/// Returns MPI_ERR_PROC_ABORTED if a member has died, which explains why a call failed; else MPI_SUCCESS. Members that noticed the death
+/// early are in another call than those that notice it later, and may have freed the window.
 int death_of_a_member(const Window& window) {
     for (int rank = 0; rank < window.size(); ++rank)
         if (link::has_ended(window.comm->local_group().at(rank)))

@@ -259,8 +259,8 @@ int acquire_remote(Window& window, WindowTarget& remote, LockHeld kind) {
     return remote.granted ? MPI_SUCCESS : gone(remote);
 }
 
-/// Serves the pending lock requests of other hosts after a release by this process. It may compute from now on without polling, while the
-/// thread that serves other hosts sleeps.
+/// Serves the pending lock requests of other hosts after a release by this process. This process may compute from now on without polling,
+/// while the thread that serves other hosts sleeps.
 void serve_waiting_requests(Window& window) {
     if (window.desk.has_pending()) serve_pending(window);
 }

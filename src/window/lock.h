@@ -16,8 +16,8 @@ int acquire_lock(Window& window, WindowTarget& remote, LockHeld kind);
 /// Releases the lock. All accesses to the target must be complete.
 void release_lock(Window& window, WindowTarget& remote);
 
-/// Acquires the shared locks of all processes of this host, always in the order of their places, so that processes cannot wait for each
-/// other in a cycle. Skips dead processes.
+/// Acquires the shared locks of all processes of this host, always in the order of their numbers on the host, so that processes cannot wait
+/// for each other in a cycle. Skips dead processes.
 void acquire_whole_table(Window& window);
 /// Releases the locks of an MPI_Win_lock_all epoch.
 void release_all_locks(Window& window);

@@ -1,4 +1,4 @@
-// Accesses of windows: checks puts, gets and updates as programs describe them, and passes them to the room rma.
+// Accesses of windows: checks puts, gets and updates as programs describe them, and passes them to src/rma.
 #pragma once
 
 #include "datatype/op.h"

@@ -24,7 +24,7 @@
 
 namespace starling::window {
 
-/// Sent by each process to all others when a window is created.
+/// Description of one process's part of a window, sent to all other processes when the window is created.
 struct WindowInfo {
     uint64_t context;  ///< context id of the window's communicator; only rank 0's is used
     rma::RegionKey key;
