@@ -167,8 +167,8 @@ void describe_blocks(ShmemAccess& operation, const Spot& spot, const starling_sh
 }
 
 bool is_fenced(RemotePe& remote) {
-    // Accesses of a PE on another host arrive in the order of their start. Accesses of a neighbor's variables may not, because they take
-    // different paths.
+    // Packets to a PE on another host arrive in the order in which the accesses started. Accesses by RDMA and those of a neighbor's
+    // variables may overtake each other, because they take different paths.
     const bool in_order = !remote.targets[0].overtakes() && !remote.targets[1].overtakes();
     if (!remote.is_local && in_order) return !remote.targets[0].waiting.front() && !remote.targets[1].waiting.front();
     return !remote.busy();

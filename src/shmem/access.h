@@ -1,4 +1,4 @@
-// Accesses of symmetric memory, for other files of this room.
+// Accesses of symmetric memory, for other files of src/shmem.
 #pragma once
 
 #include "shmem/team.h"

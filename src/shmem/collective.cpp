@@ -1,4 +1,4 @@
-// Collectives over teams: they run the collectives of the room `collective` on the team's communicator.
+// Collectives over teams: they run the collectives of src/collective on the team's communicator.
 #include "collective/collective.h"
 
 #include <cstring>

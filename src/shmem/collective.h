@@ -1,4 +1,4 @@
-// Collectives for other files of this room. Functions that return int return 0 or an MPI error class.
+// Collectives for other files of src/shmem. Functions that return int return 0 or an MPI error class.
 #pragma once
 
 #include "shmem/team.h"

@@ -1,4 +1,4 @@
-// Converts elements and operators of the ABI to the datatypes and operations of the lower rooms.
+// Converts elements and operators of the ABI to the datatypes and operations of src/datatype.
 #pragma once
 
 #include "datatype/datatype.h"

@@ -26,7 +26,8 @@ namespace {
 
 constexpr uint64_t kPage = 4096, kHugePage = 2u << 20;
 
-/// Computes the secret of a region key. Every process that can open this job's segment can compute it, so keys need not be exchanged. It is not the protection against other processes: datagrams must contain their receiver's key anyway.
+/// Computes the secret of a region key. Every process that can open this job's segment can compute it, so keys need not be exchanged. The
+/// secret does not protect from other processes: datagrams must contain their receiver's key anyway.
 uint64_t secret_of(const link::Process& process, Area area) {
     uint64_t z =
         process.job->address().id + (uint64_t{process.rank} * 2 + static_cast<uint64_t>(area) + 1) * 0x9e3779b97f4a7c15;

@@ -1,5 +1,5 @@
 // The interface between liboshmem, which has OpenSHMEM's entry points, and libmpi_abi, which has the runtime that MPI and OpenSHMEM share
-// in a process. Its names are C names, so that one library can call the other. Only the room oshmem includes it.
+// in a process. Its names are C names, so that one library can call the other. Only src/oshmem includes this file.
 //
 // Handles are those of shmem.h. `name` is the function that the program has called, for errors and `starling why`. A wrong argument ends
 // the job with an error text, because OpenSHMEM's functions return no errors; those that do return 0 on success. Functions may be called by
@@ -42,7 +42,7 @@ struct Near {
     std::byte* base = nullptr;        ///< start of this PE's heap
     std::atomic<uint64_t> bytes = 0;  ///< heap bytes open for mapped access; 0: every access calls the runtime
     std::byte** heaps = nullptr;      ///< base of each PE's heap in this process; null: not mapped; written by the runtime only
-    const std::atomic<uint32_t>** watching = nullptr;  ///< per neighbor: not 0 while that PE waits for its memory to change
+    const std::atomic<uint32_t>** watching = nullptr;  ///< by PE: not 0 while that neighbor waits for its memory to change
     uint32_t pes = 0;
     bool forks = false;                ///< whether fork handlers are registered
     bool checks = false;               ///< STARLING_CHECK: the runtime checks every address
@@ -113,8 +113,8 @@ void starling_shmem_put_signal(const char* name, void* context, void* dest, cons
                                uint64_t value, Operator op, int pe, bool nbi);
 void starling_shmem_quiet(const char* name, void* context);
 void starling_shmem_fence(const char* name, void* context);
-/// Report a store into a PE's mapped heap, for whose change the PE may be waiting: starling_shmem_wake wakes the PE now,
-/// starling_shmem_stored by the next quiet.
+/// Report a store into a PE's mapped heap, for whose change the PE may be waiting. starling_shmem_wake() wakes the PE now;
+/// starling_shmem_stored() leaves that to the next quiet.
 void starling_shmem_wake(int pe);
 void starling_shmem_stored(int pe);
 

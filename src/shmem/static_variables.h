@@ -1,5 +1,6 @@
 // Makes the program's static and global variables accessible to neighbors, which map them like the heap. The private mapping made by the
-// loader is replaced by a mapping of an unnamed file at the same address. A child made by fork has a copy, as it would without this.
+// loader is replaced by a mapping of an unnamed file at the same address. A child made by fork has a copy of the variables, as it would
+// with the private mapping.
 #pragma once
 
 #include <cstddef>

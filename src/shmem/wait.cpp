@@ -11,7 +11,8 @@ namespace starling::shmem {
 
 namespace {
 
-/// A neighbor answers within a fraction of a microsecond or takes much longer, so longer spinning does not help.
+/// Number of checks before a wait sleeps. A neighbor answers within a fraction of a microsecond or takes much longer, so more checks do not
+/// help.
 constexpr int kSpins = 100;
 
 /// Wait site for memory that any other PE may change.
