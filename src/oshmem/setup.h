@@ -22,7 +22,7 @@ inline void query_thread(const char* name, int* provided) {
 inline void finalize(const char* name) { starling_shmem_finalize(name); }
 inline void query_initialized(const char*, int* flag) { *flag = starling_shmem_phase() != 0; }
 inline void query_finalized(const char*, int* flag) { *flag = starling_shmem_phase() == 2; }
-/// Programs that use start_pes call no finalization, so it runs at exit.
+/// Initializes OpenSHMEM and registers its finalization at exit, because programs that use start_pes() do not call it.
 inline void start_pes(const char* name, int) {
     if (starling_shmem_phase() == 1) return;
     starling_shmem_init(name, 0, nullptr);
