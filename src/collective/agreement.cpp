@@ -23,7 +23,7 @@ class Vote {
           text_(own_ ? failure_text() : std::string_view()),
           mine(own_ ? int64_t{size - rank} << 32 | own_ : 0) {}
 
-    /// Returns this member's result. `failed`: error of the allreduce that found the largest number.
+    /// Returns this member's result after the allreduce, whose own error class is `failed`.
     int result(int failed, const char* what) const {
         if (own_) return text_.empty() ? own_ : fail(own_, "%s", text_.c_str());
         if (failed || all == 0) return failed;

@@ -14,7 +14,7 @@ inline const Algorithm& choose(const View& view, const CallParameters& call) {
     return select(call);
 }
 
-/// Reports the algorithm that the call uses to the profile.
+/// Reports to the profile which algorithm the call uses.
 [[gnu::noinline, gnu::cold]] inline void report_choice(const AlgorithmOverride* steering, const Algorithm& algorithm,
                                                        uint64_t bytes) {
     profile::note_choice(algorithm.name.data(), bytes, steering && steering->tried());

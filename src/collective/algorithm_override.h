@@ -23,7 +23,7 @@ class AlgorithmOverride {
     /// Begins a call, for which choose() then draws one algorithm. choose() may be called twice for one call: first with the shared-memory
     /// stage and then, if the stage does not serve the call, for messages.
     void begin() { drawn_ = false; }
-    /// Returns the algorithm for the call, like select().
+    /// Returns the algorithm that was drawn for the call, if it can serve the call; otherwise the table's choice.
     const Algorithm& choose(const CallParameters& call);
     /// Returns whether the last choose() tried an algorithm that the table would not have chosen.
     bool tried() const { return tried_; }

@@ -23,7 +23,7 @@ class ChannelCast final : public Cast {
     bool withdraw(multicast::MulticastReceive& receive) override;
     void refuse(multicast::MulticastReceive& receive) override;
 
-    /// Returns whether the channel is ready, or not waited for; the communicator's creation waits until this is true.
+    /// Returns whether the communicator's creation may return (multicast::settled()).
     bool settled() const { return !channel_ || multicast::settled(*channel_); }
 
     /// Returns the number of the communicator's first call that may use multicast; kNever: none may.

@@ -57,7 +57,7 @@ enum Needs : uint8_t {
     kCommutative = 1,  ///< the reduction operation is commutative
     kUniform = 2,      ///< all blocks have the same size
     kPowerOfTwo = 4,   ///< the number of participants is a power of two
-    kHosts = 8,  ///< several hosts, at least one with several participants; each host's ranks are consecutive, or kCommutative
+    kHosts = 8,  ///< several hosts, one with several participants; consecutive ranks on each host, or a commutative operation
     kSharedMemory = 16,  ///< the call has the shared-memory stage, and its size fits
     kMulticast = 32      ///< multicast among the hosts' leaders is available, and pays
 };

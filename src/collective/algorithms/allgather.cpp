@@ -36,7 +36,8 @@ Task allgather_recursive_doubling(View v, Blocks blocks) {
 }
 
 Task allgather_bruck(View v, Blocks blocks) {
-    // Packed blocks received so far: this rank's own first, then those of the following ranks. Their number doubles in every round.
+    // `room` holds the packed blocks received so far: this rank's own first, then those of the following ranks. Their number doubles in
+    // every round.
     const uint64_t block = blocks.bytes(0);
     Temporary room(block * static_cast<uint64_t>(v.n));
     datatype::pack(blocks.type(0), blocks.count(0), blocks.at(v.me), 0, room.data(), block);

@@ -119,7 +119,7 @@ class FromEither {
     }
 
   private:
-    /// Ends a receive by multicast. After a failed multicast the parent may still send.
+    /// Ends a receive by multicast. After a failed multicast the parent may still send its segments, which are then discarded.
     void end_by_group() {
         if (group_.outcome.error != MPI_SUCCESS) {
             view_.note(progress::error_of(group_));

@@ -1,5 +1,5 @@
-// Recursive halving and doubling of a vector over a power of two of ranks: the two halves of Rabenseifner's reductions. Ranks beyond the
-// power of two are folded into a neighbor before and unfolded after.
+// Recursive halving and doubling of a vector over a power of two of ranks: the two halves of Rabenseifner's reductions. Each rank beyond
+// the power of two is folded: it first sends its vector to a neighbor, which sends it the result at the end.
 #pragma once
 
 #include <cstdint>

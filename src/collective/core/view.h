@@ -25,8 +25,8 @@ class SendAwaiter;
 class ReceiveAwaiter;
 class PairAwaiter;
 
-/// The subset and the state of one operation on it. Copied into every task (parameters by value). Ranks in all functions are those of the
-/// view.
+/// A subset of an exchange's participants, and the state of one operation on it. Copied into every task (parameters by value). Ranks in all
+/// functions are those of the view.
 struct View {
     Exchange* exchange;
     int base = 0;  ///< participant number of rank 0, if the participants are contiguous

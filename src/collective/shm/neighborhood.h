@@ -29,7 +29,8 @@ struct ByMessages {
     bool any() const { return mine || !from.empty(); }
 };
 
-/// `places`: as in NodeOwner. On completion, `rest` describes the part that must still use messages.
+/// `places`: index at which each source stores this process's block (NodeOwner::places). On completion, `rest` describes the part that must
+/// still use messages.
 Task neighbors(const NodeDriver& on, const NeighborTraffic& traffic, const std::vector<int>& places, ByMessages& rest);
 
 }  // namespace starling::collective::node

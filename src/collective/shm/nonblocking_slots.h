@@ -139,7 +139,7 @@ class NodeLanes {
 
     Stage& stage_;
     LaneLayout layout_;
-    const uint32_t first_;  ///< number that precedes the first operation's
+    const uint32_t first_;  ///< number before that of the first operation
     uint32_t drawn_;
     uint32_t finished_;   ///< number up to which this process has finished all operations
     uint64_t ahead_ = 0;  ///< finished operations with numbers above `finished_`, one bit per lane

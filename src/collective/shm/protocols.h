@@ -53,8 +53,8 @@ struct Barrier {
 };
 
 /// Broadcast: the root writes, and participants with `reads` read. Besides write and read, `data` has bytes(). Data in pieces also has
-/// next() as above, and more(): whether further pieces follow at once, fewer than there are buffers, so that readers need not be woken yet.
-/// `Wide`: uses the root's pipeline buffer.
+/// next(), as a protocol has, and more(): whether further pieces follow at once, fewer than there are buffers, so that readers need not be
+/// woken yet. `Wide`: uses the root's pipeline buffer.
 template <class Data, bool Wide = false>
 struct FromRoot {
     Data data;

@@ -193,7 +193,7 @@ class NodeOwner {
     /// Creates this communicator's stage in the area that allocate_next() of `first` has allocated, for use from its first call on. All
     /// members call this, or none.
     void create_as(const NodeOwner& first, comm::Comm& comm, Exchange& exchange, int64_t offset);
-    /// Retires the area of allocate_next() without a stage. All members call this.
+    /// Retires the area that allocate_next() has allocated, because no stage is created in it. All members call this.
     void abandon_next(int64_t offset) const;
 
     /// For a neighborhood, one entry per source: the index at which that source stores this process's block. Empty until the members have
