@@ -9,7 +9,7 @@ namespace starling::multicast {
 
 enum class Word : uint8_t {
     data = 1,   ///< carries a fragment of a message
-    heartbeat,  ///< end of the sender's stream: members request what they miss and acknowledge the rest
+    heartbeat,  ///< announces the end of the sender's stream: members request what they miss and acknowledge the rest
     ping,  ///< tests, for the leader, which members the group reaches; as long as the longest data; `serial`: number of the test
     ready,  ///< all members answered the test: the group may be used
     echo,  ///< the member after the leader answers a ping to the group, equally long: this tests that the group reaches the leader, too

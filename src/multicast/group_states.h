@@ -1,4 +1,4 @@
-// The state machine of a group at one member, as a table. Free of side effects: docs/multicast.md explains it.
+// The state machine of a group at one member, as a table without side effects. docs/multicast.md explains the states and events.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ inline constexpr int kEvents = 9;
 enum GroupAction : uint8_t {
     kJoin = 1,
     kTest = 2,         ///< action: begin the test, in which the leader sends pings and the others wait for them
-    kTellReady = 4,    ///< notify the members, down the tree, that the group is ready
-    kTellUnready = 8,  ///< notify the members, which return to point-to-point messages
+    kTellReady = 4,    ///< action: notify the members, down the tree, that the group is ready
+    kTellUnready = 8,  ///< action: notify the members, which return to point-to-point messages
     kLeave = 16,       ///< action: leave the network's group
 };
 

@@ -47,7 +47,7 @@ class Incoming {
 
     /// Handles a datagram of kind data or heartbeat. Returns false if it belongs to an older stream or is too far ahead.
     bool handle(const GroupDatagram& datagram, uint64_t now);
-    /// Handles the sender's report that its stream extends up to here: missing data is requested at once.
+    /// Handles the sender's report that its stream extends up to this position: missing data is requested at once.
     void expect(uint32_t serial, uint64_t fragment, uint64_t now);
     /// Returns the position up to which everything has arrived.
     Position position() const;

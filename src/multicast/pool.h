@@ -19,7 +19,7 @@ void fill_pool();
 void request_from_pool(uint64_t context, std::span<const link::Process> members);
 /// Returns the group assigned to the communicator with that context; null: none (yet).
 Membership* assigned_by_pool(uint64_t context);
-/// Handle the end of a communicator or of a group.
+/// Forget a communicator that has ended, or a group that this process removes.
 void forget_in_pool(uint64_t context);
 void forget_in_pool(Membership& membership);
 /// Returns whether this process needs nothing more from a pool group. Either the group was assigned to others or to a communicator that has
