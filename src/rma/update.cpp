@@ -180,7 +180,7 @@ bool is_single(WordOperation way) { return way == WordOperation::add || way == W
 /// Number of bytes changed under one hold of the guard. Between holds, other processes can take the guard.
 constexpr int64_t kAtATime = 16 * 1024;
 
-/// Performs an update under the guard, if there is an exclusion.
+/// Performs an update under the guard, if there is an update lock.
 void update_alone(const Update& u, UpdateMethod way, std::byte* memory, const std::byte* operand, std::byte* old, int64_t count,
                   const UpdateLock* exclusion) {
     const Datatype& element = *u.element;

@@ -5,7 +5,7 @@
 // process's mark before it reads the guard, and the holder of the guard waits for the marks that it finds. Each side writes its word before
 // it reads the other's, so at least one of the two sees the other.
 //
-// This order requires a barrier, which costs a single as much as the update itself. So after singles for a while the mode of a target's
+// This order requires a barrier, which costs a single as much as the update itself. So after kPatience singles the mode of a target's
 // memory becomes *quick*. A single then stores its mark without a barrier, reads the mode, and accesses the memory if the mode still is
 // quick. A holder of the guard ends the mode, makes all other processes execute a barrier (base/barrier.h, a microsecond and more), and
 // only then reads the marks.
