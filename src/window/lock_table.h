@@ -38,7 +38,7 @@ class LockTable {
     /// Cancels an acquisition that try_exclusive() may have begun for `holder`.
     void withdraw_exclusive(uint32_t holder, uint32_t target);
     /// Acquires a shared lock for a process of another host; only the target calls it. With `past_waiting` it may overtake an exclusive
-    /// lock that is only waited for.
+    /// lock that a process waits for but does not hold yet.
     bool try_shared_for_another(uint32_t target, bool past_waiting = false);
     void release_shared_for_another(uint32_t target);
 
@@ -68,7 +68,7 @@ class LockTable {
     void leave(uint32_t who) { slots_[who].left.store(1, std::memory_order_release); }
     bool has_left(uint32_t who) const { return slots_[who].left.load(std::memory_order_acquire) != 0; }
 
-    /// Releases the shared locks of all targets that `who` holds, and visits the processes to be rung.
+    /// Releases the shared locks of all targets that `holder` has, and visits the processes to be rung.
     template <class F>
     void release_all_shared(uint32_t holder, F&& visit) {
         for (uint32_t target = 0; target < processes_; ++target) release_shared(holder, target);
@@ -99,7 +99,7 @@ class LockTable {
 
   private:
     struct alignas(64) LockSlot {
-        std::atomic<uint32_t> exclusive;  ///< holder of the exclusive lock, or waiting for it (without kHad); 0: none
+        std::atomic<uint32_t> exclusive;  ///< process that holds the exclusive lock (with kHad) or waits for it; 0: none
         std::atomic<uint32_t> others;     ///< number of shared locks of processes on other hosts
         std::atomic<uint32_t> pending;
         std::atomic<uint32_t> left;

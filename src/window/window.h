@@ -78,7 +78,7 @@ struct WindowTarget {
     uint64_t bytes = 0;
     bool mapped = false;           ///< whether the target's memory is mapped here and never moves
     int local = -1;                ///< the target's place in the lock table; -1: on another host
-    LockHeld held = LockHeld::no;  ///< lock held by this process; MPI_Win_lock_all may delay it until an access (epoch.cpp)
+    LockHeld held = LockHeld::no;  ///< lock held by this process; MPI_Win_lock_all may acquire it only at the first access
     bool asking = false;           ///< whether a thread of this process is acquiring the target's lock
     // state of the lock request to a target on another host: whether it asks for an exclusive lock; whether the lock was granted
     bool requests_exclusive = false, granted = false;
