@@ -13,7 +13,7 @@ namespace starling::shmem {
 
 namespace {
 
-/// The description of a PE's heap that all PEs exchange in the usual start-up (docs/openshmem.md).
+/// The description of its heap that each PE sends to all others, as other implementations do at the start (docs/openshmem.md).
 struct Segment {
     uint64_t address, bytes, key;
 };
