@@ -76,7 +76,7 @@ std::byte* allocate(uint64_t alignment, uint64_t bytes) {
     if (!back_with_memory()) {
         world().heap.free(offset);
         world().heap.restore_high_water(high);
-        mention("a PE's host has not enough memory for %llu more bytes of the symmetric heap",
+        mention("a PE's host does not have enough memory for %llu more bytes of the symmetric heap",
                 static_cast<unsigned long long>(bytes));
         return nullptr;
     }

@@ -99,7 +99,7 @@ class Wrong(unittest.TestCase):
         self.expect_nothing("exhausted-one")
         told = run("exhausted-one", STARLING_VERBOSE="1")
         for pe in (0, 1):
-            self.assertIn(f"PE {pe} of 2: shmem_malloc: a PE's host has not enough memory for {64 << 20} more bytes", told.stderr)
+            self.assertIn(f"PE {pe} of 2: shmem_malloc: a PE's host does not have enough memory for {64 << 20} more bytes", told.stderr)
 
     def test_settings(self):
         self.expect("nothing", r"SHMEM_SYMMETRIC_SIZE=12q is not a valid size", SHMEM_SYMMETRIC_SIZE="12q")
