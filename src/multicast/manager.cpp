@@ -89,7 +89,7 @@ void GroupManager::warn_unreachable() {
     if (std::exchange(warned_unreachable, true) || config().verbose < 1) return;
     std::fprintf(
         stderr,
-        "starling: rank %u gets no multicast any more, so collectives use point-to-point messages. Check that the switches "
+        "starling: rank %u no longer receives multicast, so collectives use point-to-point messages. Check that the switches "
         "have an IGMP querier, and that firewalls admit UDP to 239.0.0.0/8\n",
         link::self().rank);
 }

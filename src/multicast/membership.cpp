@@ -37,7 +37,7 @@ void report_refusal(int error) {
     STARLING_STATE static bool told = false;
     const bool setting = error == MPI_ERR_ARG;
     if (std::exchange(told, true) || (setting ? link::self().rank != 0 : config().verbose < 1)) return;
-    std::fprintf(stderr, "starling: no multicast groups for rank %u: %s\n", link::self().rank, failure_text().data());
+    std::fprintf(stderr, "starling: rank %u cannot join multicast groups: %s\n", link::self().rank, failure_text().data());
 }
 
 }  // namespace
