@@ -280,7 +280,7 @@ int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, boo
     window.remotes.resize(static_cast<size_t>(comm.size));
     if (all_windows.size() == all_windows.capacity()) all_windows.reserve(2 * all_windows.size() + 8);
     return MPI_SUCCESS;
-} catch (const std::bad_alloc&) { return fail(MPI_ERR_NO_MEM, "no memory for a process's data about a window"); }
+} catch (const std::bad_alloc&) { return fail(MPI_ERR_NO_MEM, "no memory for this process's data about the window"); }
 
 }  // namespace
 

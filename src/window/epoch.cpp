@@ -46,7 +46,7 @@ int not_now(const Window& window) {
 }
 
 int ends(const Window& window, Epoch epoch) {
-    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s; call the function that ends the former",
+    return fail(MPI_ERR_RMA_SYNC, "the window is in %s, but this call ends %s; begin and end an epoch with matching functions",
                 name_of(window.epoch), name_of(epoch));
 }
 
