@@ -12,7 +12,7 @@
 #include "link/address_lookup.h"
 #include "link/manager.h"
 #include "link/transports.h"
-#include "transport/liveness.h"
+#include "transport/failure_detection.h"
 
 namespace starling::link {
 
@@ -74,13 +74,14 @@ void on_located(Peer& peer, int error, uint32_t looks) {
     // The peer lives and may be computing. Or it has finalized, and may start MPI again as long as it runs.
     const bool has_polled = looks != 0 && peer.polls != 0 && looks != peer.polls;
     peer.polls = looks;
-    if (transport::PeerLiveness* const liveness = peer.base->by.liveness()) liveness->confirm_alive(*peer.base, has_polled);
+    if (transport::FailureDetection* const detection = peer.base->by.failure_detection())
+        detection->confirm_alive(*peer.base, has_polled);
 }
 
 void query_silent_peers(uint64_t patience_ns) {
     const uint64_t now = now_ns();
     for (Peer* peer : remotes) {
-        const uint64_t since = peer->base->by.liveness()->silent_since(*peer->base);
+        const uint64_t since = peer->base->by.failure_detection()->silent_since(*peer->base);
         if (since == 0 || now - since <= patience_ns || now - peer->queried_at < std::min(patience_ns, kAskAgainNs)) continue;
         peer->queried_at = now;
         locate(peer->job, peer->rank);

@@ -11,7 +11,7 @@
 #include "link/manager.h"
 #include "link/remote_peer.h"
 #include "transport/batch.h"
-#include "transport/liveness.h"
+#include "transport/failure_detection.h"
 #include "transport/network/network.h"
 
 namespace starling::link {
@@ -151,7 +151,7 @@ int attach(Peer& peer) {
             return error;
         if (peer.dead)
             peer.base->close();
-        else if (transport->liveness())
+        else if (transport->failure_detection())
             watch_liveness(peer);
         return MPI_SUCCESS;
     }

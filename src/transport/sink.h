@@ -64,7 +64,7 @@ class Sink : public PacketReceiver, public StreamReceiver {
     virtual void failed(void* user) = 0;
     /// Reports an event of the path's connection.
     virtual void connection(void* user, ConnectionEvent news) = 0;
-    /// Requests the address of the path's process, which is not known yet. Call PeerLiveness::confirm_alive() once the address is in the
+    /// Requests the address of the path's process, which is not known yet. Call FailureDetection::confirm_alive() once the address is in the
     /// process's segment.
     virtual void locate(void* user) = 0;
     /// Sends a small packet of one of the transport's own kinds as soon as there is room.

@@ -53,7 +53,7 @@ inline constexpr uint32_t kLeastPayload = 512;
 class Batching;
 class MulticastGroups;
 class NotifiedWrites;
-class PeerLiveness;
+class FailureDetection;
 class RemoteMemory;
 class StreamCarrier;
 class Transport;
@@ -133,7 +133,7 @@ class Transport {
     virtual RemoteMemory* remote_memory() { return nullptr; }
     virtual NotifiedWrites* notified_writes() { return nullptr; }
     virtual MulticastGroups* groups() { return nullptr; }
-    virtual PeerLiveness* liveness() { return nullptr; }
+    virtual FailureDetection* failure_detection() { return nullptr; }
     virtual WaitSource* wait_source() { return nullptr; }
     virtual Batching* batching() { return nullptr; }
 

@@ -10,7 +10,7 @@
 
 #include "transport/batch.h"
 #include "transport/connector.h"
-#include "transport/liveness.h"
+#include "transport/failure_detection.h"
 #include "transport/multicast_groups.h"
 #include "transport/network/datagram/endpoint.h"
 #include "transport/network/multicast/udp_groups.h"
@@ -86,7 +86,7 @@ class Network final : public transport::Transport,
                       public transport::RemoteMemory,
                       public transport::NotifiedWrites,
                       public transport::MulticastGroups,
-                      public transport::PeerLiveness,
+                      public transport::FailureDetection,
                       public transport::WaitSource,
                       public transport::Batching,
                       private verbs::QueueListener {
@@ -107,7 +107,7 @@ class Network final : public transport::Transport,
     transport::RemoteMemory* remote_memory() override { return this; }
     transport::NotifiedWrites* notified_writes() override { return this; }
     transport::MulticastGroups* groups() override { return this; }
-    transport::PeerLiveness* liveness() override { return this; }
+    transport::FailureDetection* failure_detection() override { return this; }
     transport::WaitSource* wait_source() override { return this; }
     transport::Batching* batching() override { return this; }
 

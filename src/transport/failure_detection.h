@@ -1,5 +1,5 @@
-// The interface of a transport on which only silence shows that a process has died: Transport::liveness(). link asks a daemon about silent
-// processes, and passes the answers to the transport.
+// The interface of a transport on which only silence shows that a process has died: Transport::failure_detection(). link asks a daemon about
+// silent processes, and passes the answers to the transport.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace starling::transport {
 
 class Path;
 
-class PeerLiveness {
+class FailureDetection {
   public:
     /// Returns the time (ns) since which data has waited for a sign of life from the process, or for its address; 0: no data waits.
     virtual uint64_t silent_since(const Path& path) const = 0;
@@ -17,7 +17,7 @@ class PeerLiveness {
     virtual void confirm_alive(Path& path, bool looks) = 0;
 
   protected:
-    ~PeerLiveness() = default;
+    ~FailureDetection() = default;
 };
 
 }  // namespace starling::transport
