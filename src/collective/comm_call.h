@@ -85,7 +85,7 @@ Task allgather(CommCall& call, const void* send, int64_t count, const Datatype& 
 Task alltoall(CommCall& call, bool in_place, const Blocks& send, const Blocks& receive);
 Task reduce_scatter(CommCall& call, const void* send, void* receive, const Shares& shares, const Datatype& type, const Op& op);
 Task scan(CommCall& call, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive);
-/// Returns this process's part of a rooted operation between groups whose root argument is MPI_PROC_NULL here: it transfers no data.
+/// Returns the task of a process whose root argument is MPI_PROC_NULL, in a rooted operation between groups: it transfers no data.
 Task no_part(CommCall& call);
 
 }  // namespace starling::collective

@@ -70,7 +70,7 @@ struct CallRange {
     int ranks = 0;
     uint64_t bytes = 0;
     int more_ranks_than = 0;
-    bool one_host = false;  ///< whether the range excludes calls whose participants are on different hosts
+    bool one_host = false;  ///< whether the range excludes calls whose participants are all on different hosts
 };
 
 struct Algorithm {

@@ -8,8 +8,8 @@ namespace starling::collective {
 
 namespace {
 
-/// The tree of the reduction, kWide children per rank. A few hosts thus reach rank 0 in one step, in which each process runs once; with
-/// many hosts, the messages do not all queue at rank 0. Rank r's parent is (r - 1) / kWide.
+/// The tree of the reduction, kWide children per rank. A few hosts thus reach rank 0 in one step, for which each process is scheduled once;
+/// with many hosts, the messages do not all queue at rank 0. Rank r's parent is (r - 1) / kWide.
 constexpr int kWide = 32;
 
 struct ReduceUp {

@@ -38,7 +38,8 @@ Task exchange_blocks(View v, NeighborTraffic traffic, ByMessages what, int error
     co_return first;
 }
 
-/// Exchanges, once, the index at which each process finds its block in each neighbor's area of the stage. `found` has one entry per source.
+/// Sends each neighbor the index of its block in this process's buffer of the stage, and receives such an index from each source into
+/// `found`. Needed once per communicator.
 Task exchange_places(View v, const Neighborhood& near, std::vector<int>& found) {
     const Datatype& type = datatype::predefined(MPI_INT);
     std::vector<int> own(near.sends.size());

@@ -109,8 +109,8 @@ class NodeLanes {
   private:
     friend LaneStep<Stage>;
 
-    /// Records that this process has finished operation `number`. Returns whether the number of finished operations should be published
-    /// now. This is only done after several operations, because no process waits for a lane until most of them are in use.
+    /// Records that this process has finished operation `number`. Returns whether to publish the number of finished operations now. It is
+    /// published only after every kTellEvery operations, because no process waits for a lane until most of them are in use.
     bool has_finished(uint32_t number) {
         const auto bit = [](uint32_t of) { return uint64_t{1} << of % LaneLayout::kLanes; };
         ahead_ |= bit(number);

@@ -54,7 +54,8 @@ struct Reduction {
     Reduction(const Operands& s, const void* in, const ReductionShare& share, int64_t elements, const Datatype& t, const Op& o,
               const EngineStage& node)
         : summands(s), input(in), mine(share), count(elements), type(t), op(o), me(node.me()), n(node.participants()) {
-        // A buffer holds the operands of a piece, and later a share of each result.
+        // A buffer holds the operands of a piece, and later a share of each group's result. With two groups, shorter pieces may be needed
+        // for that.
         if (summands.groups * PartialSums(0, most, n, element_bytes).each > most) most /= summands.groups;
         const PartialSums largest(0, std::min(count, most), n, element_bytes);
         block = datatype::is_block(type, largest.count);
