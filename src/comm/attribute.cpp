@@ -40,8 +40,7 @@ class Hold {
     Keyval* keyval_;
 };
 
-// Calls a copy callback that is not one of the predefined values. The union's members are all pointers to functions with the same
-// representation, so comm_copy shows for every kind of object which value it is.
+// Calls the program's copy callback, which must not be one of the predefined values 0 and 1.
 int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, void** copy, int* flag) {
     const OutsideLibrary outside;
     switch (holder.kind) {
@@ -54,6 +53,8 @@ int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, 
     }
 }
 
+// Returns the copy callback as a number, to compare it with the predefined values. The callbacks of all kinds share a union and have one
+// representation, so comm_copy shows any of them.
 uintptr_t value_of_copy(const Keyval& keyval) { return reinterpret_cast<uintptr_t>(keyval.comm_copy); }
 
 }  // namespace

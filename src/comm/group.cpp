@@ -85,8 +85,8 @@ void Group::release() {
 }
 
 void GroupBuilder::add(GroupRun run) {
-    // Append the run. The result is as if its processes were added one at a time. A run of one process takes any next process of its job as
-    // its second, whatever the distance; a longer run takes only ranks that continue it.
+    // Append the run. The result is as if its processes were added one at a time. A run of one process accepts any other process of its job
+    // as its second, whatever the distance; a longer run accepts only ranks that continue it.
     while (run.count > 0) {
         if (runs_.empty() || runs_.back().job != run.job) break;
         GroupRun& last = runs_.back();
