@@ -10,9 +10,9 @@ namespace starling::multicast {
 enum class Word : uint8_t {
     data = 1,   ///< carries a fragment of a message
     heartbeat,  ///< announces the end of the sender's stream: members request what they miss and acknowledge the rest
-    ping,  ///< tests, for the leader, which members the group reaches; as long as the longest data; `serial`: number of the test
+    ping,   ///< the leader's test of which members the group reaches, as long as the longest data; `serial`: number of the test
     ready,  ///< all members answered the test: the group may be used
-    echo,  ///< the member after the leader answers a ping to the group, equally long: this tests that the group reaches the leader, too
+    echo,  ///< reply of the member after the leader to a ping, to the group and equally long: tests whether the group reaches the leader
 };
 
 /// The header of every datagram. `serial` counts the messages of one sender to the group.
@@ -54,7 +54,7 @@ bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram
 enum class NoteKind : uint8_t {
     pong = 1,  ///< this member and all below it in the leader's tree have received the ping of test `serial`
     ready,     ///< the group's test number `serial` has succeeded
-    unready,   ///< the group must not be used any more: a member has left it
+    unready,   ///< the group must not be used: a member has left it or does not join it
     ack,  ///< this member and those below it have all of `sender`'s stream before `serial`, and `fragment` fragments of that message
     missing,        ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
     left,           ///< the note's sender does not have the group any more, and needs nothing more from it

@@ -10,7 +10,7 @@
 
 namespace starling::multicast {
 
-/// Returns the SipHash-2-4 of words under a key that readers of the result cannot guess.
+/// Returns the SipHash-2-4 of `words` under `key`. A process that sees only the result cannot find the key.
 uint64_t keyed_hash(const uint64_t (&key)[2], std::span<const uint64_t> words);
 
 /// Computes the name of the group of these members, in their order, with the secret of their lowest job. Groups of one job on the same

@@ -63,7 +63,7 @@ class ArrivingMessage {
 
   private:
     friend class ReceiveQueue;
-    static constexpr uint64_t kLeast = 256;  ///< bytes counted against the limit for a message without data
+    static constexpr uint64_t kLeast = 256;  ///< bytes counted against the limit for each stored message, besides its data
     void put(uint64_t at, const std::byte* data, uint64_t count);
     void charge(uint64_t bytes);
     void discard_rest();
