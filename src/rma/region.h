@@ -43,7 +43,7 @@ struct Region {
 };
 
 /// Exposes `bytes` of memory at `base`, which must stay valid until withdraw(). Until open() only this process may use the key, because its
-/// secret is not newly drawn.
+/// provisional secret follows from earlier ones.
 RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion = nullptr);
 /// Known regions, whose keys need not be sent: every process that may access one can compute its secret. A process has at most
 /// kKnownRegions of them, numbered by `place`. Accesses that arrive before the region is exposed wait for that.

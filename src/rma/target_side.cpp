@@ -83,8 +83,8 @@ void reply(PendingReply&& answer) {
 /// Limit of the packets kept per peer and region. An origin has no more unanswered packets.
 constexpr ptrdiff_t kMostEarly = kMostUnanswered;
 
-/// Keeps a packet that arrived before its region was exposed or had its secret. Returns whether it was kept: false if the region is unknown
-/// or usable, or the peer has kMostEarly kept packets for it.
+/// Keeps a packet that arrived before its region was exposed or had its secret. Returns false, without keeping it, if the region is unknown
+/// or accessible, or if kMostEarly packets of the peer are kept for the region.
 bool store_early(link::Peer& peer, const link::Packet& packet) {
     AccessPacket asked;
     if (packet.header.bytes < sizeof asked) return false;
