@@ -27,7 +27,7 @@ enum class LockMessageKind : uint32_t {
     request_exclusive,
     grant,
     release,
-    later,  ///< reply: the window is not created at the target yet, so the requester must ask again
+    later,  ///< reply: the window is not created at the target yet, and no more requests are kept; the requester must ask again
     never,  ///< reply: the window does not exist at the target, because its creation has failed there
 };
 

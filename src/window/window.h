@@ -31,7 +31,7 @@ struct WindowInfo {
     int64_t bytes;
     int64_t disp_unit;
     uint64_t base;           ///< address of the memory in the process that sends the info
-    link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot
+    link::PagesName memory;  ///< name by which neighbours map the memory; not valid: they cannot map it
     uint64_t alignment;      ///< alignment of the memory as requested by the program; 0: any
     uint64_t board;          ///< address of the host's lock table in the shared heap; only set by the host's first process
     int64_t stage;           ///< area of the window's shared-memory stage; only set by rank 0; kNoArea: none
