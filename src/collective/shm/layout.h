@@ -56,7 +56,8 @@ class NodeLayout {
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
 
-    /// Returns the number of participants that have entered the meeting in progress; zero between meetings.
+    /// Returns the word that counts the participants in the current meeting (an operation that none leaves before all have entered it). 0
+    /// between meetings.
     std::atomic<uint32_t>& arrivals(uint32_t) const { return line(0); }
     std::atomic<uint32_t>& release(uint32_t) const { return line(1); }  ///< number of the last meeting that all have entered
     std::atomic<uint32_t>& done_waiters() const { return line(2); }     ///< number of participants that wait for a done() word

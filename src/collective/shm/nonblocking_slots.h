@@ -64,7 +64,7 @@ class NodeLanes {
         else
             return false;
     }
-    /// Draws the number of the next operation; all participants draw in the same order. The operation may be driven at any later time.
+    /// Draws the number of the next operation; all participants draw in the same order. The operation may run at any later time.
     uint32_t draw() {
         if (++drawn_ % kRenewEvery == 0) [[unlikely]]
             renew_all();

@@ -25,8 +25,8 @@ class NodeLender final : public link::Borrowers {
         number_ = number;
         set_back(whole(finished));
     }
-    /// Allocates a buffer for operation `number`, when all have finished operation `finished`. Sets `place` for the header; null if there
-    /// is no space.
+    /// Allocates a buffer for operation `number`. `finished`: number of the last operation that all participants have finished. Sets
+    /// `place` for the header; null if there is no space.
     std::byte* allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place);
     void update_back() override;
 

@@ -187,8 +187,9 @@ class NodeOwner {
     /// of its persistent operations, which the stage then serves alone.
     Task make(comm::Comm& comm, Exchange& exchange);
 
-    /// Allocates an area for a stage of another communicator with the same members that only needs meetings. Returns its offset at the
-    /// leader, which must send it to the others; kNoArea: no space, or this process is not the leader.
+    /// Allocates an area for a stage of another communicator with the same members. The stage only runs barriers and operations on data
+    /// that fits into slots (AreaUse::meetings). Returns the area's offset at the leader, which must send it to the others; kNoArea: no
+    /// space, or this process is not the leader.
     int64_t allocate_next() const;
     /// Creates this communicator's stage in the area that allocate_next() of `first` has allocated, for use from its first call on. All
     /// members call this, or none.
