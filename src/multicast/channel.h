@@ -73,7 +73,7 @@ struct MulticastReceive : progress::Request {
 /// Posts a receive. It may be complete on return: early messages are stored, and a receive from a dead sender fails at once.
 void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
-/// Withdraws a receive whose message arrived by the tree. Returns false if the receive is done already.
+/// Withdraws a receive whose message arrived down the tree. Returns false if the receive is done already.
 bool withdraw(MulticastReceive& receive);
 
 /// Withdraws a receive and discards the rest of its message, which no receive will match. Does nothing if the receive is done already.

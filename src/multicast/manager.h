@@ -12,10 +12,11 @@ namespace starling::multicast {
 
 ReceiveQueue& desk();
 
-/// Returns the group of these members, sorted by name, and adds a user; creates it if needed. Null if it cannot be created.
+/// Returns the group of `members`, which are sorted by name, and counts one more user; creates the group if needed. Null if it cannot be
+/// created.
 Membership* use(std::span<const link::Process> members, uint32_t me);
 void release(Membership& membership);
-/// Returns the group of these members with that number, without adding a user. The numbers distinguish groups with equal members; use() has
+/// Returns the group of `members` with that number, without counting a user. The numbers distinguish groups with equal members; use() has
 /// number 0.
 Membership* make_group(std::span<const link::Process> members, uint32_t me, uint64_t number);
 

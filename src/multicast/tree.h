@@ -16,20 +16,20 @@ class MulticastTree {
 
     uint32_t members() const { return static_cast<uint32_t>(out_.size()); }
     bool is_out(uint32_t member) const { return out_[member]; }
-    /// Sets whether a member is out. Returns whether that is a change.
+    /// Sets whether a member is out, and so is skipped in all trees. Returns whether that is a change.
     bool set_out(uint32_t member, bool out) {
         const bool changed = out_[member] != out;
         out_[member] = out;
         return changed;
     }
 
-    /// Returns the first member that is not out; members() if all are.
+    /// Returns the first member that is not out of the trees; members() if all are.
     uint32_t first() const {
         uint32_t at = 0;
         while (at < members() && out_[at]) ++at;
         return at;
     }
-    /// Returns the first member after `member` that is not out; members() if there is none.
+    /// Returns the first member after `member` that is not out of the trees; members() if there is none.
     uint32_t next(uint32_t member) const {
         do ++member;
         while (member < members() && out_[member]);
