@@ -51,7 +51,7 @@ void abandon_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
     if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).abandon_next(claims[0].stage);
 }
 
-/// Checks the window infos of all members. Returns the common error.
+/// Checks the window infos of all members. Returns the same error class on all members.
 int check(const std::vector<WindowInfo>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
         const int error = claims[rank].error;
@@ -76,7 +76,7 @@ bool allocate(Window& window, uint64_t alignment) {
         return true;
     }
     window.pages = link::Pages();
-    // Fall back to memory for this process alone. Pages need a descriptor, and there may be none.
+    // Fall back to memory for this process alone. Pages that neighbours can map need a file descriptor, and none may be free.
     if (posix_memalign(&window.plain, std::max(kPage, alignment), bytes) != 0) window.plain = nullptr;
     window.base = window.plain;
     return window.plain != nullptr;

@@ -25,9 +25,9 @@ class RemoteLockServer {
         bool exclusive;
         uint64_t since = 0;  ///< time at which the lock was requested, ns
     };
-    /// Time after which a shared lock overtakes an exclusive one that is only waited for. Without this, the two could deadlock: the process
-    /// that requests the shared lock may hold, by MPI_Win_lock_all, the lock for which the exclusive one waits. MPI_Win_lock_all acquires
-    /// locks of other hosts one by one.
+    /// Time after which a shared lock overtakes an exclusive one that a process waits for but does not hold yet. Without this, the two
+    /// could deadlock: the process that requests the shared lock may hold, by MPI_Win_lock_all, the lock for which the exclusive one waits.
+    /// MPI_Win_lock_all acquires locks of other hosts one by one.
     static constexpr uint64_t kPatienceNs = 1'000'000;
 
     /// Sets the lock table, and this process's place `me` (its number on the host) in it.
