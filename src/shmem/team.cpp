@@ -136,7 +136,7 @@ ShmemContext& context_of(void* handle) {
     const auto word = reinterpret_cast<uintptr_t>(handle);
     if (word == kDefaultContext) return default_context();
     if (word == 0) complain("the context is SHMEM_CTX_INVALID");
-    // The handle is the address of the head, which is the first member of the context.
+    // A handle is the address of a ContextHead, the base class of ShmemContext, and so also the address of the context.
     if (ShmemContext* context = object_behind<ShmemContext>(static_cast<ShmemContext*>(handle))) return *context;
     complain("%p is not a context; was it destroyed?", handle);
 }
