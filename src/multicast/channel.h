@@ -34,12 +34,13 @@ void close(Channel& channel);
 /// all others it does not wait. Wait with progress::wait_until.
 bool settled(const Channel& channel);
 
-/// Returns, in constant time, whether start_send() would take a message of this size now: the group is ready and has room. The result may
-/// change at any moment, because a more valuable group evicts this one or its network is down. Messages already begun are still delivered.
+/// Returns, in constant time, whether start_send() would take a message of this size now: the group is ready, and its send window and
+/// buffers have space. The result may change at any moment, because a more valuable group evicts this one or its network is down. Messages
+/// already begun are still delivered.
 bool may_send(const Channel& channel, uint64_t bytes);
 
-/// Returns whether start_send() would take the message once earlier messages are acknowledged: the group is ready, but has no room. That
-/// may take long, because a member need not accept messages for which it has not posted a receive.
+/// Returns whether start_send() would take the message once earlier messages are acknowledged: the group is ready, but has no space for it.
+/// That may take long, because a member need not accept messages for which it has not posted a receive.
 bool is_full(const Channel& channel, uint64_t bytes);
 
 /// A message to all other members. It must not move until it is done, that is, until its memory may be reused; for short messages that is

@@ -122,7 +122,7 @@ void Membership::request_group(uint32_t member, const std::byte* claim, uint32_t
     note.kind = NoteKind::group_request;
     note.member = static_cast<uint16_t>(group.me());
     const iovec part{const_cast<std::byte*>(claim), bytes};
-    send_behind_note(member, note, &part, 1);  // without room the request is lost, and the communicator gets no pool group
+    send_behind_note(member, note, &part, 1);  // without space the request is lost, and the communicator gets no pool group
 }
 
 void Membership::note(uint32_t member, const Note& note) {

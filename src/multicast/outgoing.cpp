@@ -127,7 +127,7 @@ bool Outgoing::is_on_its_way(OutgoingMessage& message, const Wish& wish, uint64_
     return at != message.repeated_at.end() && now - at->second < (wish.member == Note::kSeveral ? kRepeatNs : kSingleAgainNs);
 }
 
-/// Repeats a fragment. Returns false if there is no room now.
+/// Repeats a fragment. Returns false if there is no space to send it now.
 bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
     OutgoingMessage* const message = find(wish.serial);
     if (!message || wish.fragment >= message->sent || is_on_its_way(*message, wish, now)) return true;
@@ -142,7 +142,7 @@ bool Outgoing::repeat(GroupTransmitter& wire, const Wish& wish, uint64_t now) {
     return true;
 }
 
-// Repeats the requested fragments. A member without room does not delay repeats to others.
+// Repeats the requested fragments. If there is no space to send to one member, repeats to others are not delayed.
 bool Outgoing::repeat(GroupTransmitter& wire, uint64_t now) {
     std::deque<Wish> later;
     const size_t count = requests_.size();

@@ -17,9 +17,9 @@ namespace starling::multicast {
 /// Sends datagrams for a stream.
 class GroupTransmitter {
   public:
-    /// Sends to the group, unreliably. Returns false if there is no room now.
+    /// Sends to the group, unreliably. Returns false if the network has no space for the datagram now.
     virtual bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) = 0;
-    /// Sends to one member, reliably. Returns false if there is no room now.
+    /// Sends to one member, reliably. Returns false if the path to the member has no space for the datagram now.
     virtual bool to_member(uint32_t member, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) = 0;
 
     /// Sends buffered datagrams to the group now.
@@ -116,7 +116,7 @@ class Outgoing {
     uint64_t started_at_ = 0, gap_ = kSparseHeartbeatNs;  ///< start of the last message; average interval between messages, ns
     bool hurried_ = false;
     uint32_t heartbeats_ = 0;
-    bool stuck_ = false;  ///< whether the network has no room: try again at the next run
+    bool stuck_ = false;  ///< whether a datagram could not be sent for lack of space: try again at the next run
     uint64_t repeated_ = 0;
 };
 
