@@ -127,7 +127,7 @@ bool requests_answer(Access& access, uint64_t bytes) {
     return !access.target->in_order || access.issued + bytes == access.bytes || access.unsettled_packets == kPacketsPerAnswer;
 }
 
-/// Sends one packet. Returns false if there is no room now.
+/// Sends one packet. Returns false if the path to the peer has no space for it now.
 bool issue(Access& access) {
     Target& target = *access.target;
     link::Peer& peer = *target.peer;

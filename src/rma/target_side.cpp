@@ -46,7 +46,7 @@ struct OutOfOrderAccesses {
 };
 STARLING_STATE std::deque<OutOfOrderAccesses>* out_of_order = nullptr;
 
-/// Sends one packet of an answer. Returns false if there is no room now.
+/// Sends one packet of an answer. Returns false if the path to the peer has no space for it now.
 bool send_some(PendingReply& answer) {
     const uint64_t left = answer.data.size() - answer.sent;
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>({left, link::payload_limit(*answer.peer), kMostCarried}));

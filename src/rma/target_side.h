@@ -23,7 +23,7 @@ AccessOperation do_access(const link::Packet& packet, std::vector<std::byte>& re
 /// Carries out a request packet and sends the answer.
 void carry_out(link::Peer& peer, const link::Packet& packet);
 
-/// Sends answers for which there was no room before. Returns whether any was sent.
+/// Sends answers for which the path to the peer had no space before. Returns whether any was sent.
 bool poll_answers();
 
 }  // namespace starling::rma

@@ -50,7 +50,7 @@ bool UpdateLock::begin_one_quickly() const {
         return true;
     clear_mark(marks_[me_].target);
     count_single();
-    // Use a mark while the mode is quick: taking the guard would end the mode for all other elements.
+    // While the mode is quick, set the mark, if necessary with a barrier: taking the guard would end the mode for all other elements.
     return guard_->mode.load(std::memory_order_relaxed) == UpdateLockMode::quick && begin_one();
 }
 

@@ -49,7 +49,7 @@ struct alignas(64) UpdateMark {
 
 // The steps are templates over the types of the shared words, so that tests can try every interleaving.
 
-/// Sets the mark of a single. Returns false, with the mark cleared, if the guard is held.
+/// Sets this process's mark for a single (an update by one atomic instruction). Returns false, with the mark cleared, if the guard is held.
 template <class Word, class Holder>
 bool set_mark(Word& mine, Holder& holder, uint32_t target) {
     mine.store(target + 1, std::memory_order_seq_cst);
@@ -118,8 +118,8 @@ class UpdateLock {
     }
     void end_all() const { guard_->unlock(); }
 
-    /// Number of careful singles of one process before it starts the quick mode, and before a process with several threads registers for
-    /// barriers.
+    /// Number of singles that one process makes with a barrier before it starts the quick mode, and before a process with several threads
+    /// registers for barriers.
     static constexpr uint32_t kPatience = 4096, kPatienceWithThreads = 1 << 22;
 
   private:
@@ -136,7 +136,7 @@ class UpdateLock {
     Guard* guard_;
     UpdateMark* marks_;
     uint32_t processes_, me_, target_, pid_;
-    mutable uint32_t singles_ = 0;  ///< number of careful singles so far
+    mutable uint32_t singles_ = 0;  ///< number of singles so far that were not made in the quick mode
     mutable bool uses_barriers_ = false;
 };
 
