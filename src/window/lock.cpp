@@ -74,7 +74,7 @@ void ring_neighbour(const Window& window, uint32_t who) {
     job::ring(link::SegmentRegion(process.job->segment().region(process.rank)).doorbell());
 }
 
-/// Rings the processes that wait for a lock of that target, so that they try again.
+/// Rings the doorbells of the processes that wait for a lock of that target, so that they try again.
 void ring_waiters(Window& window, uint32_t target) {
     window.board.each_waiter(target, [&window](uint32_t who) { ring_neighbour(window, who); });
 }
@@ -90,8 +90,8 @@ bool bury_neighbours(Window& window, uint32_t target) {
     return window.board.bury_holders(target, [&window](uint32_t who) { return has_died(window, window.neighbours[who]); });
 }
 
-/// Makes neighbours ring when they release a lock of this process, if requests are pending, and stops that if none are. Returns true if
-/// they ring from now on: an earlier release did not ring, so the caller must try once more.
+/// Makes neighbours ring this process's doorbell when they release a lock of its memory, if requests are pending, and stops that if none
+/// are. Returns true if they ring from now on: an earlier release did not ring, so the caller must try once more.
 bool await_ring(Window& window) {
     const bool awaits = window.desk.has_pending();
     if (awaits == window.awaits_ring) return false;
@@ -283,7 +283,7 @@ int acquire_in_table(Window& window, WindowTarget& remote, LockHeld kind) {
     };
     if (had()) return MPI_SUCCESS;
     ++counters.locks_waited;
-    // If several threads wait for locks of different targets, this process is rung for all targets.
+    // If several threads wait for locks of different targets, releases of locks of all targets wake this process.
     window.board.begin_wait(me, window.waiters++ == 0 ? target : LockTable::kEveryTarget);
     bool taken = false;
     wait_for_lock(window, remote, [&] {

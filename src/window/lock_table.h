@@ -26,7 +26,8 @@ class LockTable {
     static constexpr uint32_t holder_afar(int rank) { return 0x80000000u | static_cast<uint32_t>(rank); }
 
     static size_t bytes(uint32_t processes);
-    /// `memory` is all 0 at first, and outlives the table. The host's processes are numbered from 0; this number is their place.
+    /// `memory` is all 0 at first, and outlives the table. The processes of the host are numbered from 0; this number is called their
+    /// place.
     LockTable() = default;
     LockTable(void* memory, uint32_t processes);
 
@@ -44,15 +45,16 @@ class LockTable {
 
     /// Value of `target` in begin_wait() for a process that waits for several targets.
     static constexpr uint32_t kEveryTarget = ~uint32_t{0} - 1;
-    /// Returns the place of a process of this host that holds a lock of `target`, or is acquiring one; -1: none is visible.
+    /// Returns the place (number on this host) of a process that holds a lock of `target`, or is acquiring one; -1: none is visible.
     int holder(uint32_t target) const;
 
-    /// begin_wait() records that `who` waits for a lock of `target`, and must be rung when one is released; end_wait() clears the record.
+    /// begin_wait() records that `who` waits for a lock of `target`, so that its doorbell is rung when one is released; end_wait() clears
+    /// the record.
     void begin_wait(uint32_t who, uint32_t target) { waits_[who].store(target + 1); }
     void end_wait(uint32_t who) { waits_[who].store(0); }
-    /// Sets whether the target must be rung when a lock is released, because it has pending requests of other hosts.
+    /// Sets whether the target's doorbell must be rung when a lock is released, because the target has pending requests of other hosts.
     void set_pending(uint32_t target, bool pending) { slots_[target].pending.store(pending); }
-    /// Visits the processes to be rung after a lock of `target` was released.
+    /// Visits the processes whose doorbells must be rung after a lock of `target` was released.
     template <class F>
     void each_waiter(uint32_t target, F&& visit) const {
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -68,7 +70,7 @@ class LockTable {
     void leave(uint32_t who) { slots_[who].left.store(1, std::memory_order_release); }
     bool has_left(uint32_t who) const { return slots_[who].left.load(std::memory_order_acquire) != 0; }
 
-    /// Releases the shared locks of all targets that `holder` has, and visits the processes to be rung.
+    /// Releases the shared locks of all targets that `holder` has, and visits the processes whose doorbells must be rung.
     template <class F>
     void release_all_shared(uint32_t holder, F&& visit) {
         for (uint32_t target = 0; target < processes_; ++target) release_shared(holder, target);
@@ -93,8 +95,8 @@ class LockTable {
         return any;
     }
 
-    /// Returns the update lock of the target's memory for this process, at place `me`. The first call registers the process with the update
-    /// lock.
+    /// Returns the update lock of the target's memory for this process, whose number on the host is `me`. The first call registers the
+    /// process with the update lock.
     rma::UpdateLock exclusion(uint32_t me, uint32_t target) const;
 
   private:

@@ -151,7 +151,7 @@ struct Window {
     std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
 
     RemoteLockServer desk;     ///< server of locks to processes on other hosts
-    bool awaits_ring = false;  ///< whether `desk` has pending requests, and neighbours were asked to ring
+    bool awaits_ring = false;  ///< whether `desk` has pending requests, so that neighbours ring after releases
     uint32_t waiters = 0;      ///< number of threads that wait for locks in the lock table
 
     comm::Errhandler* errhandler = nullptr;  ///< error handler of the window; never null
