@@ -19,7 +19,7 @@ namespace {
 
 using AccessOperation = rma::AccessOperation;
 
-/// An access of memory that is not mapped here.
+/// An access of memory that is not mapped in this process.
 struct ShmemAccess : rma::Access {
     static constexpr uint32_t kMagic = 0x53684f70;
     std::atomic<uint32_t>* open = nullptr;  ///< counter of accesses in progress, of this access's context
