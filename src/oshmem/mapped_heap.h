@@ -1,4 +1,4 @@
-// The fast path of every access: heap memory that is mapped here, without a call into the runtime.
+// The fast path of every access: heap memory that is mapped in this process is accessed without a call into the runtime.
 #pragma once
 
 #include <cstring>
