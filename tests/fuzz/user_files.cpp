@@ -13,6 +13,7 @@
 
 #include "base/config.h"
 #include "launch/client/allocation.h"
+#include "launch/client/batch_hosts.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
 
@@ -67,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::vector<HostSlots> hosts;
     std::vector<std::string> names;
     std::vector<uint32_t> counts;
-    switch (data[0] % 6) {
+    switch (data[0] % 7) {
         case 0:
             expect_sentence(read_hostfile(File(text).path(), hosts));
             expect_hosts(hosts);
@@ -87,8 +88,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case 4:
             if (expand_counts(text, counts) && counts.size() > 100'000) std::abort();
             break;
-        default:
+        case 5:
             read_settings(text);
+            break;
+        default:
+            expect_sentence(parse_flux_resources(text, hosts));
+            expect_hosts(hosts);
     }
     return 0;
 }
@@ -103,6 +108,7 @@ const std::string* fuzz_seeds(size_t& count) {
         "\4"
         "4(x3),2,1(x2)"s,
         "\5WAIT = poll\nSTARLING_EAGER_LIMIT=4096\n# none\nprofile = x\nnonsense\n"s,
+        "\6{\"execution\": {\"nodelist\": [\"f[1-2]\"], \"R_lite\": [{\"rank\": \"0-1\", \"children\": {\"core\": \"0-3\"}}]}}"s,
     };
     count = std::size(seeds);
     return seeds;

@@ -266,11 +266,11 @@ class Starting(Case):
     def test_hostfile(self):
         path = pathlib.Path(self.directory, "hosts")
         path.write_text("localhost slots=2\n")
-        self.assertEqual(self.mpiexec("--hostfile", path, "echo", 1)[:2], (0, "1\n"))
+        self.assertEqual(self.mpiexec("--hostfile", path, "echo", 1)[:2], (0, "1\n1\n"))
         path.write_text("localhost\nfar example\n")
         code, _, err = self.mpiexec("--hostfile", path, "echo", 1)
         self.assertEqual((code, err.count("\n")), (1, 1))
-        self.assertRegex(err, r"hosts', line 2: 'far example' is not")
+        self.assertRegex(err, r"hosts', line 2: 'example' is not known here")
         self.assertIn("/no/file", self.mpiexec("--hostfile", "/no/file", "echo", 1)[2])
 
     def test_help_and_version(self):

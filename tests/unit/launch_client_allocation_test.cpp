@@ -1,4 +1,4 @@
-// Slurm's description of an allocation in environment variables.
+// Descriptions of an allocation: Slurm's in environment variables, Flux's in JSON.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,9 @@ class InSlurm : public testing::Test {
     void SetUp() override { TearDown(); }
     void TearDown() override {
         for (const char* name :
-             {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
+             {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NTASKS", "SLURM_NPROCS",
+              "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "LSB_MCPU_HOSTS",
+              "LSB_HOSTS", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_JOBID", "COBALT_NODEFILE", "FLUX_URI"})
             unsetenv(name);
     }
     static Options options() {
@@ -88,6 +90,37 @@ TEST_F(InSlurm, TheUsersOptionsTakePrecedence) {
     use_allocation(given);
     EXPECT_EQ(given.agent, "mine");
     EXPECT_EQ(given.programs[0].hosts.size(), 2u);
+}
+
+TEST_F(InSlurm, TheCountsOfAStepOnOtherHostsAreNotUsed) {
+    setenv("SLURM_JOB_ID", "12", 1);
+    setenv("SLURM_JOB_NODELIST", "starling-test-[1-2]", 1);
+    setenv("SLURM_NTASKS", "1", 1);
+    setenv("SLURM_TASKS_PER_NODE", "1", 1);
+    setenv("SLURM_JOB_CPUS_PER_NODE", "8(x2)", 1);
+    EXPECT_EQ(slurm_allocation().hosts[0].slots, 8u);
+}
+
+TEST_F(InSlurm, TheFirstManagerWins) {
+    EXPECT_EQ(find_allocation().manager, "");
+    setenv("LSB_HOSTS", "a a b", 1);
+    EXPECT_EQ(find_allocation().manager, "LSF");
+    setenv("SLURM_JOB_ID", "12", 1);
+    setenv("SLURM_JOB_NODELIST", "n1", 1);
+    EXPECT_EQ(find_allocation().manager, "Slurm");
+}
+
+TEST(Flux, ItsResourcesAreHostsWithCores) {
+    std::vector<HostSlots> hosts;
+    EXPECT_EQ(
+        parse_flux_resources(R"({"execution": {"nodelist": ["f[1-2]"], "R_lite": [{"rank": "1", "children": {"core": "0-3"}},
+                                       {"rank": "0", "children": {"core": "5"}}]}})",
+                             hosts),
+        "");
+    EXPECT_EQ(hosts, (std::vector<HostSlots>{{"f1", 1}, {"f2", 4}}));
+    for (const char* text : {"", "[]", R"({"execution": 1})", R"({"execution": {"nodelist": [], "R_lite": []}})",
+                             R"({"execution": {"nodelist": ["a"], "R_lite": [{"rank": "0-", "children": {"core": "0"}}]}})"})
+        EXPECT_NE(parse_flux_resources(text, hosts), "") << text;
 }
 
 TEST_F(InSlurm, AMalformedHostListIsReported) {

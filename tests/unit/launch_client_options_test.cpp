@@ -125,7 +125,10 @@ TEST(Options, HostsBelongToTheirCommand) {
     const Options options = good({"-H", "a:2,b", "-npernode", "2", "x", ":", "--map-by", "node", "-n", "3", "y"});
     EXPECT_EQ(options.programs[0].hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 0}}));
     EXPECT_EQ(options.programs[0].per_host, 2u);
-    EXPECT_EQ(options.programs[0].count, 4u);  // two on each host, since -n is missing
+    EXPECT_TRUE(options.programs[0].uncounted) << "the root knows how many hosts there are";
+    EXPECT_FALSE(options.programs[1].uncounted);
+    EXPECT_EQ(good({"-H", "a,b:2", "x"}).programs[0].hosts, (std::vector<HostSlots>{{"a", 1}, {"b", 2}}));
+    EXPECT_EQ(good({"-H", "a,b:2", "-n", "5", "x"}).programs[0].hosts, (std::vector<HostSlots>{{"a", 0}, {"b", 2}}));
     EXPECT_TRUE(options.programs[1].hosts.empty());
     EXPECT_EQ(options.programs[1].mapping, Mapping::node);
     EXPECT_TRUE(mentions(bad({"--map-by", "moon", "a"}), "moon"));
@@ -145,9 +148,14 @@ TEST(Hosts, AreReadWithTheirSlots) {
     std::vector<HostSlots> hosts;
     EXPECT_EQ(read_hosts("a,b:4,10.0.0.1:2,[fe80::1]:3,fe80::2,a", hosts), "");
     EXPECT_EQ(hosts, (std::vector<HostSlots>{{"a", 2}, {"b", 4}, {"10.0.0.1", 2}, {"[fe80::1]", 3}, {"fe80::2", 0}}));
-    for (const char* wrong : {"", "a,,", "a:", "a:0", "a:x", "-oProxyCommand=x", "a;b", "a b"})
+    for (const char* wrong : {"", "a,,", "a:", "a:x", "a:1000001", "-oProxyCommand=x", "a;b", "a b"})
         EXPECT_NE(read_hosts(wrong, hosts), "") << wrong;
     EXPECT_TRUE(mentions(read_hosts("good,wr!ong:2", hosts), "'wr!ong:2'"));
+    hosts.clear();
+    EXPECT_EQ(read_hosts("head:0,a:2", hosts), "");
+    EXPECT_EQ(hosts, (std::vector<HostSlots>{{"a", 2}}));
+    hosts.clear();
+    EXPECT_TRUE(mentions(read_hosts("head:0", hosts), "'head:0' has 0 slots"));
 }
 
 TEST(Hosts, ThisMachineHasManyNames) {
@@ -175,8 +183,10 @@ class HostfileTest : public ::testing::Test {
         std::fputs(content, file);
         std::fclose(file);
         hosts_.clear();
-        return read_hostfile(path_, hosts_);
+        notes_.clear();
+        return read_hostfile(path_, hosts_, &notes_);
     }
+    std::vector<std::string> notes_;
     std::vector<HostSlots> hosts_;
     char path_[64] = "/tmp/options-hostfile-XXXXXX";
 };
@@ -188,11 +198,37 @@ TEST_F(HostfileTest, KnowsTheUsualForms) {
     EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"a", 3}, {"b", 0}}));
 }
 
+TEST_F(HostfileTest, KnowsTheFormsOfOtherLaunchers) {
+    EXPECT_EQ(check("a slots = 2 max-slots =4\nb cpus= 3 slots_max=3\nc:5 count=6\nd user=me slots=1\n"), "");
+    EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"a", 2}, {"b", 3}, {"c", 6}, {"me@d", 1}}));
+    EXPECT_TRUE(notes_.empty()) << "no job is refused for the number of its processes, so a maximum changes nothing";
+    EXPECT_EQ(check("a:2 binding=user:0,1 ifhn=ib0\nb:1 ifhn=ib1\n"), "");
+    EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"a", 2}, {"b", 1}}));
+    ASSERT_EQ(notes_.size(), 2u);
+    EXPECT_TRUE(mentions(notes_[0], "binding= in the hostfile is ignored: --bind-to"));
+    EXPECT_TRUE(mentions(notes_[1], "STARLING_IP_INTERFACES"));
+}
+
+TEST_F(HostfileTest, AHostWithoutSlotsIsNotUsed) {
+    EXPECT_EQ(check("head slots=0\na slots=2\nother:0\n"), "");
+    EXPECT_EQ(hosts_, (std::vector<HostSlots>{{"a", 2}}));
+    EXPECT_TRUE(mentions(check("head slots=0\n"), "has 0 slots"));
+}
+
+TEST_F(HostfileTest, AnUnknownWordIsAnErrorWithItsLine) {
+    EXPECT_TRUE(mentions(check("a\nb slot=4\n"), ", line 2: 'slot=4' is not known here; did you mean slots=...?"));
+    EXPECT_TRUE(
+        mentions(check("a foo=8\n"), ", line 1: 'foo=8' is not known here; a line is NAME, NAME:SLOTS or NAME slots=SLOTS"));
+    EXPECT_TRUE(mentions(check("a 8\n"), "'8' is not known here"));
+    EXPECT_TRUE(mentions(check("a slots=\n"), "does not name a number of processes"));
+    EXPECT_TRUE(mentions(check("a user=-x\n"), "is not the name of a user"));
+}
+
 TEST_F(HostfileTest, NamesFileAndLine) {
     const std::string other = check("localhost\nnode17 slots=many\n");
     EXPECT_TRUE(mentions(other, path_));
     EXPECT_TRUE(mentions(other, "line 2"));
-    EXPECT_TRUE(mentions(other, "node17"));
+    EXPECT_TRUE(mentions(other, "'slots=many'"));
     EXPECT_TRUE(mentions(check("{\"hosts\": 1}\n"), "line 1"));
     EXPECT_TRUE(mentions(check("# nothing\n"), "names no host"));
     EXPECT_TRUE(mentions(read_hostfile("/no/such/file", hosts_), "/no/such/file"));

@@ -33,6 +33,19 @@ TEST(Placement, FillsHostByHost) {
     EXPECT_EQ(place(request(1), universe), (Hosts{2}));
 }
 
+TEST(Placement, CountsTheFreeSlotsOfUsableHosts) {
+    auto universe = rooms({2, 3, 8});
+    universe[2].usable = false;
+    EXPECT_EQ(free_slots(request(1), universe), 5u);
+    universe[0].placed = 1;
+    universe[1].placed = 7;
+    EXPECT_EQ(free_slots(request(1), universe), 1u);
+    PlacementRequest named = request(1);
+    named.hosts = {1};
+    named.slots = {9};
+    EXPECT_EQ(free_slots(named, universe), 2u) << "the request's own slots count";
+}
+
 TEST(Placement, WrapsAroundWhenAllIsFull) {
     auto universe = rooms({1, 2});
     EXPECT_EQ(place(request(7), universe), (Hosts{0, 1, 1, 0, 1, 1, 0}));

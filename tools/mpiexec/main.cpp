@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
     }
 
+    if (options.verbose && !options.allocation.empty()) complain(options.allocation);
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
     }

@@ -1,10 +1,10 @@
 #include "launch/client/allocation.h"
 
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
+#include <string_view>
 
 #include "base/config.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -20,7 +20,7 @@ bool consume(std::string_view& text, char c) {
 }
 
 // Removes a number from the front of `text`. `digits` is set to its length, because "07" names another host than "7".
-bool parse_number(std::string_view& text, uint32_t& value, size_t& digits) {
+bool parse_padded(std::string_view& text, uint32_t& value, size_t& digits) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     digits = static_cast<size_t>(end - text.data());
     if (error != std::errc() || digits > 9) return false;
@@ -39,9 +39,9 @@ bool parse_ranges(std::string_view& text, std::vector<std::string>& out) {
     do {
         uint32_t first, last;
         size_t digits, unused;
-        if (!parse_number(text, first, digits)) return false;
+        if (!parse_padded(text, first, digits)) return false;
         last = first;
-        if (consume(text, '-') && !parse_number(text, last, unused)) return false;
+        if (consume(text, '-') && !parse_padded(text, last, unused)) return false;
         if (last < first || last - first >= kMost || out.size() + (last - first) >= kMost) return false;
         for (uint32_t value = first; value <= last; ++value) out.push_back(padded(value, digits));
     } while (consume(text, ','));
@@ -67,9 +67,9 @@ bool parse_names(std::string_view& text, std::vector<std::string>& out) {
     return !names[0].empty() && out.size() <= kMost;
 }
 
-const char* variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value && *value ? value : nullptr;
+const char* either(const char* name, const char* older_name) {
+    const char* value = manager_variable(name);
+    return value ? value : manager_variable(older_name);
 }
 
 }  // namespace
@@ -87,9 +87,9 @@ bool expand_counts(std::string_view list, std::vector<uint32_t>& out) {
     do {
         uint32_t count, times = 1;
         size_t unused;
-        if (!parse_number(list, count, unused)) return false;
+        if (!parse_padded(list, count, unused)) return false;
         if (consume(list, '(')) {
-            if (!consume(list, 'x') || !parse_number(list, times, unused) || !consume(list, ')')) return false;
+            if (!consume(list, 'x') || !parse_padded(list, times, unused) || !consume(list, ')')) return false;
         }
         if (times > kMost || out.size() + times > kMost) return false;
         out.insert(out.end(), times, count);
@@ -97,36 +97,59 @@ bool expand_counts(std::string_view list, std::vector<uint32_t>& out) {
     return list.empty();
 }
 
-std::vector<HostSlots> slurm_hosts(std::string& problem) {
-    const char* list = variable("SLURM_JOB_NODELIST");
-    if (!variable("SLURM_JOB_ID") || !list) return {};
+Allocation slurm_allocation() {
+    Allocation job;
+    const char* id = either("SLURM_JOB_ID", "SLURM_JOBID");
+    if (!id) return job;
+    job.manager = "Slurm";
+    const char* list = either("SLURM_JOB_NODELIST", "SLURM_NODELIST");
     std::vector<std::string> names;
-    if (!expand_hosts(list, names)) {
-        problem = "this is a Slurm job, but SLURM_JOB_NODELIST='" + std::string(list) +
-                  "' can't be understood; name the hosts with --host";
-        return {};
+    if (!list || !expand_hosts(list, names)) {
+        job.problem = "this is a Slurm job, and SLURM_JOB_NODELIST=" + printable(list ? list : "") +
+                      " is not understood; name the hosts with --host, or use this one only with --via direct";
+        return job;
     }
-    // A host's slots are the tasks that the user requested there. If the user requested none, it has a slot per core.
-    const char* counts = variable("SLURM_NTASKS") ? variable("SLURM_TASKS_PER_NODE") : nullptr;
-    if (!counts) counts = variable("SLURM_JOB_CPUS_PER_NODE");
+    // A host's slots are the tasks that the user requested there. If the user requested none, it has a slot per core. The counts of a step
+    // on a part of the hosts do not have the length of the list, and are not used.
     std::vector<uint32_t> slots;
-    if (!counts || !expand_counts(counts, slots) || slots.size() != names.size()) slots.assign(names.size(), 0);
-    std::vector<HostSlots> hosts;
-    for (size_t i = 0; i < names.size(); ++i) hosts.push_back({names[i], slots[i]});
-    return hosts;
+    for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+        const char* counts = manager_variable(name);
+        if (!counts || (name == std::string_view("SLURM_TASKS_PER_NODE") && !either("SLURM_NTASKS", "SLURM_NPROCS"))) continue;
+        if (!expand_counts(counts, slots)) {
+            job.problem = std::string("this is a Slurm job, and ") + name + "=" + printable(counts) +
+                          " is not understood; name the hosts with --host";
+            return job;
+        }
+        if (slots.size() == names.size()) break;
+    }
+    if (slots.size() != names.size()) slots.assign(names.size(), 0);
+    for (size_t i = 0; i < names.size(); ++i) job.hosts.push_back({names[i], slots[i]});
+    job.agent =
+        "srun --jobid=" + std::string(id) + " --overlap --nodes=1 --ntasks=1 --mpi=none --cpu-bind=none --quiet --nodelist";
+    return job;
+}
+
+Allocation find_allocation() {
+    // Flux is first: its jobs inherit the variables of the manager's job in which the Flux instance runs.
+    for (Allocation (*const find)() :
+         {flux_allocation, slurm_allocation, lsf_allocation, pbs_allocation, grid_engine_allocation, cobalt_allocation}) {
+        if (Allocation job = find(); !job.manager.empty()) return job;
+    }
+    return {};
 }
 
 std::string use_allocation(Options& options) {
     for (const Program& program : options.programs)
         if (!program.hosts.empty()) return {};
-    std::string problem;
-    const std::vector<HostSlots> hosts = slurm_hosts(problem);
-    if (hosts.empty() || (hosts.size() == 1 && is_this_machine(hosts[0].name))) return problem;
-    for (Program& program : options.programs) program.hosts = hosts;
-    if (!options.agent.empty() || config().launcher_agent) return {};
-    options.agent = "srun --jobid=" + std::string(variable("SLURM_JOB_ID")) +
-                    " --overlap --nodes=1 --ntasks=1 --mpi=none --cpu-bind=none --quiet --nodelist";
-    // When srun ends, Slurm kills the processes of its step, so srun must keep running.
+    const Allocation job = find_allocation();
+    if (job.hosts.empty()) return job.problem;
+    for (Program& program : options.programs) program.hosts = job.hosts;
+    options.allocation = "using the " + std::to_string(job.hosts.size()) + (job.hosts.size() == 1 ? " host" : " hosts") +
+                         " of this " + job.manager + " job";
+    if (job.hosts.size() == 1 && is_this_machine(job.hosts[0].name)) return {};
+    if (job.agent.empty() || !options.agent.empty() || config().launcher_agent) return {};
+    options.agent = job.agent;
+    // When such an agent ends, the manager kills the processes that it has started, so the agent must keep running.
     set_variable("STARLING_KEEP_AGENT", "on");
     return {};
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -54,6 +55,7 @@ class Parser {
     void section() {
         program_ = Program{};
         counted_ = false;
+        bare_hosts_.clear();
         while (next_ < arguments_.size() && error_.empty()) {
             const std::string& argument = arguments_[next_];
             if (argument.size() < 2 || argument[0] != '-') break;
@@ -75,10 +77,18 @@ class Parser {
             return;
         }
         any_counted_ |= counted_;
-        if (!counted_ && program_.per_host > 0 && !program_.hosts.empty())
-            program_.count = program_.per_host * static_cast<uint32_t>(program_.hosts.size());
+        if (!counted_) leave_count_open();
         program_.appnum = static_cast<int32_t>(out_.programs.size());
         out_.programs.push_back(std::move(program_));
+    }
+
+    // Leaves the number of processes to the root, which knows the hosts. A host that --host names without a number has one process then,
+    // as with other MPIs; a host of a hostfile has one per core.
+    void leave_count_open() {
+        program_.uncounted = true;
+        if (program_.per_host > 0) return;
+        for (HostSlots& host : program_.hosts)
+            if (host.slots == 0 && bare_hosts_.contains(lowercase(host.name))) host.slots = 1;
     }
 
     void option(const std::string& given) {
@@ -137,8 +147,14 @@ class Parser {
     void set_for_command(const Given& given) { program_.environment.emplace_back(given.value, given.second); }
     void change_directory(const Given& given) { program_.directory = absolute(given.value); }
     void search_in(const Given& given) { program_.search_path = given.value; }
-    void add_hosts(const Given& given) { error_ = read_hosts(given.value, program_.hosts); }
-    void add_hostfile(const Given& given) { error_ = read_hostfile(given.value, program_.hosts); }
+    void add_hosts(const Given& given) {
+        std::vector<HostSlots> listed;
+        error_ = read_hosts(given.value, listed);
+        for (const HostSlots& host : listed)
+            if (host.slots == 0) bare_hosts_.insert(lowercase(host.name));
+        if (error_.empty()) error_ = read_hosts(given.value, program_.hosts);
+    }
+    void add_hostfile(const Given& given) { error_ = read_hostfile(given.value, program_.hosts, &out_.notes); }
 
     void read_ranks(const Given& given) {
         rank_file_ = given.value;
@@ -313,6 +329,7 @@ class Parser {
 
     void place_by_ranks() {
         if (out_.programs.size() == 1 && !any_counted_) out_.programs[0].count = static_cast<uint32_t>(host_of_rank_.size());
+        for (Program& program : out_.programs) program.uncounted = false;
         for (const Program& program : out_.programs) {
             if (program.per_host > 0 || program.mapping == Mapping::node)
                 error_ = "the rank file '" + rank_file_ + "' places each rank; leave out -ppn and --map-by node";
@@ -327,6 +344,7 @@ class Parser {
     std::vector<std::pair<std::string, std::string>> global_;
     Forward forward_ = Forward::usual;
     bool counted_ = false, any_counted_ = false;
+    std::unordered_set<std::string> bare_hosts_;  ///< hosts of the command that --host names without a number, in lower case
     std::string rank_file_;
     std::vector<std::string> host_of_rank_;  ///< host of each rank, from the rank file
     std::string plan_path_;

@@ -187,7 +187,7 @@ std::string parse_plan(std::string_view text, Plan& out) {
     return {};
 }
 
-std::string read_plan(const std::string& path, const std::vector<Program>& programs, Plan& out) {
+std::string read_plan(const std::string& path, std::vector<Program>& programs, Plan& out) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
     if (!file) return "the plan " + path + " can't be read: " + std::strerror(errno);
     std::string text;
@@ -196,8 +196,15 @@ std::string read_plan(const std::string& path, const std::vector<Program>& progr
         text.append(chunk, bytes);
     if (std::ferror(file.get())) return "the plan " + path + " can't be read: " + std::strerror(errno);
     if (const std::string wrong = parse_plan(text, out); !wrong.empty()) return "the plan " + path + ": " + wrong;
+    if (programs.size() == 1 && programs[0].uncounted && programs[0].per_host == 0) {
+        programs[0].count = out.size;
+        programs[0].uncounted = false;
+    }
+    // The root compares the size of the plan with a number that depends on the hosts.
+    const bool open = std::any_of(programs.begin(), programs.end(), [](const Program& one) { return one.uncounted; });
     uint32_t size = 0;
     for (const Program& program : programs) size += program.count;
+    if (open) size = out.size;
     const std::string& command = programs[0].argv[0];
     if (out.is_for(command, size)) return {};
     const std::string is_for = "the plan " + path + " is for " + std::to_string(out.size) + " processes of " + out.application;

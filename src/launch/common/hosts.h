@@ -43,13 +43,14 @@ class HostNames {
 /// source.
 bool may_be_host(std::string_view name);
 
-/// Reads "host[:slots],host..." and adds the hosts to `out`; a host that is named again gets more slots. Returns an empty string, or a
-/// sentence that describes the error.
+/// Reads "host[:slots],host..." and adds the hosts to `out`; a host that is named again gets more slots, and a host with 0 slots is left
+/// out. Returns an empty string, or a sentence that describes the error.
 std::string read_hosts(std::string_view list, std::vector<HostSlots>& out);
 
-/// Reads a file with one host per line ("name [slots=N] [max_slots=N]" or "name:N"; # begins a comment), and adds the hosts to `out`.
-/// Returns an empty string, or a sentence that describes the error with file and line.
-std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out);
+/// Reads a file with one host per line, in the forms of Open MPI and of MPICH (docs/launch.md), and adds the hosts to `out`. A host with 0
+/// slots is left out. Returns an empty string, or a sentence that describes the error with file and line. `notes`, if not null, gets a
+/// sentence for each setting that is accepted and not used.
+std::string read_hostfile(const std::string& path, std::vector<HostSlots>& out, std::vector<std::string>* notes = nullptr);
 
 /// Adds `more` to the slots of a host that is listed again. In the style of batch systems, a host that is listed n times has n slots.
 void unite_slots(uint32_t& slots, uint32_t more);

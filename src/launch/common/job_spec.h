@@ -32,6 +32,7 @@ enum class Forward : uint32_t {
 struct Program {
     std::vector<std::string> argv;  ///< the command and its arguments; argv[0] is looked up in `search_path`
     uint32_t count = 1;
+    bool uncounted = false;   ///< true: the command line has no number; the root sets `count` to the slots of the hosts
     std::string directory;    ///< working directory, absolute; empty: the launcher's directory
     std::string search_path;  ///< directories to search for the program, ':'-separated; empty: PATH
     std::vector<std::pair<std::string, std::string>> environment;  ///< variables added to those of the launcher

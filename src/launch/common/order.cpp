@@ -65,7 +65,10 @@ static void read(Reader& reader, std::vector<uint32_t>& out) {
 
 static void write(Writer& writer, const Program& program) {
     write(writer, program.argv);
-    writer.number(program.count).string(program.directory).string(program.search_path);
+    writer.number(program.count)
+        .number(static_cast<uint32_t>(program.uncounted))
+        .string(program.directory)
+        .string(program.search_path);
     writer.number(static_cast<uint32_t>(program.environment.size()));
     for (const auto& [name, value] : program.environment) writer.string(name).string(value);
     writer.number(static_cast<uint32_t>(program.forward)).number(program.appnum);
@@ -79,6 +82,7 @@ static void write(Writer& writer, const Program& program) {
 static bool read(Reader& reader, Program& out) {
     read(reader, out.argv);
     out.count = reader.number<uint32_t>();
+    out.uncounted = reader.number<uint32_t>() != 0;
     out.directory = reader.string();
     out.search_path = reader.string();
     out.environment.resize(reader.count(8));

@@ -1,6 +1,7 @@
 #include "launch/common/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,12 @@ std::string read_lines(const std::string& what, const std::string& path,
     std::free(line);
     std::fclose(file);
     return problem;
+}
+
+std::string lowercase(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
 }
 
 std::string printable(std::string_view text) {

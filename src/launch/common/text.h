@@ -20,6 +20,9 @@ bool read_number(std::string_view text, Number& out) {
 /// Removes the next word from the front of `text` and returns it without surrounding blanks; empty at the end.
 std::string_view parse_word(std::string_view& text);
 
+/// Returns the text with ASCII letters in lower case.
+std::string lowercase(std::string_view text);
+
 /// Quotes a user's text for an error message. Shortens long text, and replaces control characters, which a terminal would obey.
 std::string printable(std::string_view text);
 

@@ -119,6 +119,12 @@ std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCap
     return out;
 }
 
+uint64_t free_slots(const PlacementRequest& request, const std::vector<HostCapacity>& universe) {
+    uint64_t sum = 0;
+    for (const Candidate& one : candidates(request, universe)) sum += one.slots - std::min(one.slots, one.placed);
+    return sum;
+}
+
 std::vector<uint32_t> hosts_in_use(std::vector<uint32_t>& host_of_rank) {
     std::vector<uint32_t> used;
     std::vector<uint32_t> index_of;

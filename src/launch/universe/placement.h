@@ -32,6 +32,9 @@ struct PlacementRequest {
 /// evenly in further rounds. Returns an empty vector if no host is usable, or if a host of the rank file is not.
 std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCapacity>& universe);
 
+/// Returns how many of the request's slots are free, on hosts that are usable.
+uint64_t free_slots(const PlacementRequest& request, const std::vector<HostCapacity>& universe);
+
 /// Replaces the universe's host numbers in `host_of_rank` by indices into a table of the hosts in use. Returns that table: the universe's
 /// numbers, in order of their first rank.
 std::vector<uint32_t> hosts_in_use(std::vector<uint32_t>& host_of_rank);

@@ -133,6 +133,8 @@ class Universe {
 
     // Functions that start jobs.
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
+    std::vector<HostCapacity> capacities() const;
+    bool set_counts(JobSpec& spec, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
     void describe(UniverseJob& job, std::vector<uint32_t> host_of_rank);

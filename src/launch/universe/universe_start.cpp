@@ -72,12 +72,17 @@ bool Universe::find_rooms(const Program& program, bool spawned, PlacementRequest
     return true;
 }
 
-bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem) {
+std::vector<HostCapacity> Universe::capacities() const {
     std::vector<HostCapacity> rooms;
     for (const UniverseHost& host : hosts_) {
         const bool up = host.state == UniverseHost::HostState::up;
         rooms.push_back({host.slots ? host.slots : host.facts.cores, host.placed, up});
     }
+    return rooms;
+}
+
+bool Universe::place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem) {
+    std::vector<HostCapacity> rooms = capacities();
     for (const Program& program : spec.programs) {
         PlacementRequest request;
         if (!find_rooms(program, spawned, request, problem)) return false;
@@ -118,9 +123,10 @@ void Universe::adopt(const launch::LocalJob& here, JobClient& patron) {
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
-void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Started started) {
+void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
+    JobSpec spec = requested;
     if (spec.encrypts && tree_ && !config().encryption) {
         outcome.error_class = MPI_ERR_SPAWN;
         outcome.text =
@@ -129,12 +135,12 @@ void Universe::start(const JobSpec& spec, JobClient& patron, bool spawned, Start
             "start them with it; or set it to off";
         return started(outcome);
     }
-    if (!place_job(spec, spawned, host_of_rank, outcome.text)) {
+    if (!set_counts(spec, outcome.text) || !place_job(spec, spawned, host_of_rank, outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
     }
     UniverseJob& job = jobs_.emplace_back();
-    job.spec = spec;
+    job.spec = std::move(spec);
     job.patron = &patron;
     job.started = std::move(started);
     job.number = patron.jobs_started++;

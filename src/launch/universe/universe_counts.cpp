@@ -1,0 +1,53 @@
+// The number of processes of commands for which the user has given none.
+#include <algorithm>
+#include <unordered_set>
+
+#include "control/control_protocol.h"
+#include "launch/common/plan.h"
+#include "launch/universe/universe_job.h"
+
+namespace starling::launch {
+
+// Sets the count of each command without a number: processes per host times hosts, or the slots of its hosts that the other commands of the
+// job leave free. A command without hosts has one process. Returns false with `problem` if the numbers can't be determined.
+bool Universe::set_counts(JobSpec& spec, std::string& problem) {
+    if (std::none_of(spec.programs.begin(), spec.programs.end(), [](const Program& one) { return one.uncounted; })) return true;
+    std::vector<HostCapacity> rooms = capacities();
+    for (HostCapacity& room : rooms) room.placed = 0;
+    std::unordered_set<uint32_t> taken;  // hosts whose free slots a command has taken
+    for (const bool uncounted : {false, true}) {
+        for (Program& program : spec.programs) {
+            if (program.uncounted != uncounted) continue;
+            PlacementRequest request;
+            if (!find_rooms(program, false, request, problem)) return false;
+            uint64_t count = program.count;
+            if (uncounted && program.per_host > 0) {
+                count = uint64_t{program.per_host} * std::max(program.hosts.size(), request.hosts.size());
+            } else if (uncounted && !program.hosts.empty()) {
+                const auto again = std::find_if(request.hosts.begin(), request.hosts.end(),
+                                                [&](uint32_t host) { return !taken.insert(host).second; });
+                if (again != request.hosts.end()) {
+                    problem = "several commands without -n would fill the slots of host " + hosts_[*again].name +
+                              "; give all of them but one a number with -n";
+                    return false;
+                }
+                count = std::max<uint64_t>(free_slots(request, rooms), 1);
+            }
+            if (count > control::kMaxProcesses) {
+                problem = "the job would have " + std::to_string(count) + " processes, and " +
+                          std::to_string(control::kMaxProcesses) + " are possible; give a number with -n";
+                return false;
+            }
+            program.count = request.count = static_cast<uint32_t>(count);
+            if (program.count > 0) place(request, rooms);
+        }
+    }
+    for (Program& program : spec.programs) program.uncounted = false;
+    const std::string& command = spec.programs[0].argv[0];
+    if (!spec.plan || spec.plan->is_for(command, spec.size())) return true;
+    problem = "the plan is for " + std::to_string(spec.plan->size) + " processes, and the hosts have slots for " +
+              std::to_string(spec.size()) + "; -n " + std::to_string(spec.plan->size) + " gives the job the plan's size";
+    return false;
+}
+
+}  // namespace starling::launch
