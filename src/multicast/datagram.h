@@ -12,7 +12,7 @@ enum class Word : uint8_t {
     heartbeat,  ///< announces the end of the sender's stream: members request what they miss and acknowledge the rest
     ping,   ///< the leader's test of which members the group reaches, as long as the longest data; `serial`: number of the test
     ready,  ///< all members answered the test: the group may be used
-    echo,  ///< reply of the member after the leader to a ping, to the group and equally long: tests whether the group reaches the leader
+    echo,   ///< reply to a ping by the member after the leader, sent to the group: tests whether the group reaches the leader
 };
 
 /// The header of every datagram. `serial` counts the messages of one sender to the group.
