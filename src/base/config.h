@@ -22,6 +22,8 @@ enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
 enum class Connect : uint8_t { demand, all };
 /// Whether InfiniBand and RoCE are used: docs/verbs.md.
 enum class VerbsUse : uint8_t { automatic, off, require };
+/// Whether a failed call returns a code that stands for its sentence, or the error class itself: comm/error_sentences.h.
+enum class ErrorCodes : uint8_t { sentences, classes };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names of an enum type's values, in the order of the values. The specializations end with nullptr.
@@ -48,6 +50,8 @@ template <>
 inline constexpr const char* const kChoices<Connect>[] = {"demand", "all", nullptr};
 template <>
 inline constexpr const char* const kChoices<VerbsUse>[] = {"auto", "off", "require", nullptr};
+template <>
+inline constexpr const char* const kChoices<ErrorCodes>[] = {"sentences", "classes", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

@@ -17,6 +17,8 @@ struct Foreign {
     /// Notifies the shim that MPI_Comm_idup has written a handle to `place`.
     void (*comm_made)(MPI_Comm* place);
     void (*session_error)(MPI_Session_errhandler_function* function, MPI_Session session, int* code);
+    /// Converts an error code for an array of the program whose length the shim does not know.
+    int (*error_code)(int code);
 };
 
 /// The shim's functions; null if the program uses this library's own interface.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/lock.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
@@ -51,6 +52,12 @@ int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, 
         default:
             return keyval.win_copy(holder.win, keyval.number, keyval.extra_state, value, copy, flag);
     }
+}
+
+// Returns the error of a callback. The program chose this code, so an earlier text of the library does not belong to it.
+int without_text(int error) {
+    clear_failure();
+    return error;
 }
 
 // Returns the copy callback as a number, to compare it with the predefined values. The callbacks of all kinds share a union and have one
@@ -144,7 +151,7 @@ int AttributeSet::remove(const AttributeHolder& holder, int keyval) {
     AttributeEntry* still = find(keyval, true);
     if (error) {
         if (still) still->going = false;
-        return error;
+        return without_text(error);
     }
     if (still) {
         entries_.erase(entries_.begin() + (still - entries_.data()));
@@ -173,7 +180,7 @@ int AttributeSet::copy_to(const AttributeHolder& holder, AttributeSet& copy) con
         int flag = 1;
         if (predefined > 1) {
             flag = 0;
-            if (const int error = call_copy(holder, *entry.keyval, entry.value, &value, &flag)) return error;
+            if (const int error = call_copy(holder, *entry.keyval, entry.value, &value, &flag)) return without_text(error);
         }
         if (!flag) continue;
         ++entry.keyval->references;

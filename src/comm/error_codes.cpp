@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
+#include "comm/error_sentences.h"
 
 namespace starling::comm {
 
@@ -139,19 +140,22 @@ const char* class_name(int error_class) {
 }
 
 bool is_error_code(int code) {
-    if (find_standard(code)) return true;
+    if (find_standard(code) || has_kept_sentence(code)) return true;
     const MutexGuard guard(mutex);
     return find_added(code) != nullptr;
 }
 
 int class_of(int code) {
     if (find_standard(code)) return code;
+    if (has_kept_sentence(code)) return class_of_sentence(code);
     const MutexGuard guard(mutex);
     const Added* entry = find_added(code);
     return entry ? entry->of_class : MPI_ERR_UNKNOWN;
 }
 
 std::string text_of(int code) {
+    if (const auto call = failed_call(code)) return call->sentence;
+    if (has_kept_sentence(code)) code = class_of_sentence(code);
     if (const Standard* entry = find_standard(code)) return entry->text;
     const MutexGuard guard(mutex);
     if (const Added* entry = find_added(code)) return entry->text;

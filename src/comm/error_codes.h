@@ -13,11 +13,13 @@ namespace starling::comm {
 /// Returns the name of an error class, such as "MPI_ERR_RANK"; "MPI_ERR_UNKNOWN" if the standard does not define it.
 const char* class_name(int error_class);
 
-/// Returns true for MPI_SUCCESS, the standard's classes, and added codes and classes that were not removed.
+/// Returns true for MPI_SUCCESS, the standard's classes, codes with a sentence (comm/error_sentences.h), and added codes and classes that
+/// were not removed.
 bool is_error_code(int code);
 /// Returns the class of an error code; for a class, the class itself. MPI_ERR_UNKNOWN if it is not a code.
 int class_of(int code);
-/// Returns the text of a code: the standard's or the one that the application has set; empty if it set none.
+/// Returns the text of a code: the sentence of the call that failed with it, the standard's text of the class, or the text that the
+/// application has set, which is empty if it set none.
 std::string text_of(int code);
 
 /// Returns the highest class or code in use: MPI_LASTUSEDCODE.

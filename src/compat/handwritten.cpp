@@ -100,13 +100,6 @@ void call_handler(Function* function, Handle handle, int* code) {
     reinterpret_cast<Theirs*>(function)(&theirs, &error);
 }
 
-/// Converts the error codes of a spawn. Only the root's `count` is their number.
-void convert_codes(int* codes, int count, MPI_Comm comm, int root) {
-    int rank = -1;
-    if (reinterpret_cast<intptr_t>(codes) == 0 || library.Comm_rank(comm, &rank) != MPI_SUCCESS || rank != root) return;
-    for (int i = 0; i < count; ++i) codes[i] = error_out(codes[i]);
-}
-
 }  // namespace
 
 const Foreign callers = {
@@ -120,6 +113,7 @@ const Foreign callers = {
     .comm_made = comm_made,
     .session_error = call_handler<&FortranCallers::session_error, abi::Session_errhandler_function,
                                   MPI_Session_errhandler_function, MPI_Session>,
+    .error_code = error_out,
 };
 
 extern "C" {
@@ -239,10 +233,9 @@ COMPAT_ENTRY(int, Comm_idup_with_info, (abi::Comm comm, abi::Info info, abi::Com
 COMPAT_ENTRY(int, Comm_spawn,
              (const char* command, char** argv, int maxprocs, abi::Info info, int root, abi::Comm comm, abi::Comm* intercomm,
               int* codes)) {
-    const int error = library.Comm_spawn(command, argv, maxprocs, in<MPI_Info>(info), root, in<MPI_Comm>(comm),
-                                         made<MPI_Comm>(intercomm), codes);
-    convert_codes(codes, maxprocs, in<MPI_Comm>(comm), root);
-    return error_out(error);
+    // The library converts the codes (Foreign::error_code): only the root's `maxprocs` is their number.
+    return error_out(library.Comm_spawn(command, argv, maxprocs, in<MPI_Info>(info), root, in<MPI_Comm>(comm),
+                                        made<MPI_Comm>(intercomm), codes));
 }
 COMPAT_ENTRY(int, Comm_spawn_multiple,
              (int count, char** commands, char*** argvs, const int* maxprocs, const abi::Info* infos, int root, abi::Comm comm,
@@ -251,13 +244,8 @@ COMPAT_ENTRY(int, Comm_spawn_multiple,
     const MPI_Comm here = in<MPI_Comm>(comm);
     library.Comm_rank(here, &rank);
     const int mine = rank == root ? count : 0;  // arrays of the call are significant only at the root
-    const int error =
-        library.Comm_spawn_multiple(count, commands, argvs, maxprocs, list<MPI_Info>(mine ? infos : nullptr, mine), root, here,
-                                    made<MPI_Comm>(intercomm), codes);
-    int all = 0;
-    for (int i = 0; i < mine; ++i) all += maxprocs[i];
-    convert_codes(codes, all, here, root);
-    return error_out(error);
+    return error_out(library.Comm_spawn_multiple(count, commands, argvs, maxprocs, list<MPI_Info>(mine ? infos : nullptr, mine),
+                                                 root, here, made<MPI_Comm>(intercomm), codes));
 }
 
 // Fortran's statuses are arrays of ints with the layout of the C structure.

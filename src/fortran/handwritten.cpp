@@ -1,6 +1,5 @@
 // Entry points whose arguments do not correspond to those of C one by one: initialization, attributes, infos, spawning, contents of types,
 // detached buffers.
-#include <numeric>
 #include <vector>
 
 #include "compat/deferred_handles.h"
@@ -73,21 +72,8 @@ class Texts {
     std::vector<char*> pointers_;
 };
 
-/// Array for the error codes that a spawn returns. Only the root's call has their number.
-class FortranErrorCodes {
-  public:
-    FortranErrorCodes(int* place, int count)
-        : place_(meaning_of(place) == Meaning::errcodes_ignore ? nullptr : place), count_(count) {}
-    FortranErrorCodes(const FortranErrorCodes&) = delete;
-    ~FortranErrorCodes() {
-        for (int i = 0; place_ && i < count_; ++i) place_[i] = error_out(place_[i]);
-    }
-    operator int*() { return place_ ? place_ : MPI_ERRCODES_IGNORE; }
-
-  private:
-    int* const place_;
-    const int count_;
-};
+/// Returns the array for the error codes that a spawn returns. The library writes them as the program's interface has them.
+int* error_codes(int* place) { return meaning_of(place) == Meaning::errcodes_ignore ? MPI_ERRCODES_IGNORE : place; }
 
 bool is_root(MPI_Comm comm, int root) {
     int rank = -1;
@@ -174,8 +160,7 @@ FORTRAN_ENTRY(comm_spawn,
     const bool given = is_root(parents, *root) && !fortran::is_argv_null(argv);
     Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
     give(ierror, library.Comm_spawn(word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL, *maxprocs,
-                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm),
-                                    FortranErrorCodes(codes, is_root(parents, *root) ? *maxprocs : 0)));
+                                    in<MPI_Info>(*info), *root, parents, made<MPI_Comm>(intercomm), error_codes(codes)));
 }
 FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, const char* argvs, const int* maxprocs,
                                     const int* infos, const int* root, const int* comm, int* intercomm, int* codes, int* ierror,
@@ -194,10 +179,9 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
     }
     for (std::string& name : names) pointers.push_back(name.data());
     for (Texts& list_of : arguments) lists.push_back(list_of.data());
-    give(ierror,
-         library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
-                                     list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents, made<MPI_Comm>(intercomm),
-                                     FortranErrorCodes(codes, std::accumulate(maxprocs, maxprocs + mine, 0))));
+    give(ierror, library.Comm_spawn_multiple(*count, pointers.data(), given ? lists.data() : MPI_ARGVS_NULL, maxprocs,
+                                             list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents,
+                                             made<MPI_Comm>(intercomm), error_codes(codes)));
 }
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {

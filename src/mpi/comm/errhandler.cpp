@@ -7,6 +7,7 @@
 #include "comm/comm.h"
 #include "comm/errhandler.h"
 #include "comm/error_codes.h"
+#include "comm/error_sentences.h"
 #include "mpi/comm/errhandler_handle.h"
 #include "mpi/common/check.h"
 #include "mpi/common/handles.h"
@@ -19,6 +20,16 @@ using comm::Errhandler;
 using comm::HandlerKind;
 
 int bad_code(int code) { return raise(nullptr, fail(MPI_ERR_ARG, "%d is not an error code of MPI or of this program", code)); }
+
+// Returns the text of a valid code. It begins with the standard's name of the class, because readers search for it.
+std::string full_text(int code) {
+    if (const auto call = comm::failed_call(code))
+        return std::string(comm::class_name(comm::class_of(code))) + ": " + (call->function ? call->function : "MPI") + ": " +
+               call->sentence;
+    const int error_class = comm::class_of(code);
+    const bool of_program = error_class > MPI_ERR_LASTCODE || (code > MPI_ERR_LASTCODE && !comm::has_kept_sentence(code));
+    return of_program ? comm::text_of(code) : std::string(comm::class_name(error_class)) + ": " + comm::text_of(code);
+}
 
 int bad_file() {
     fail(MPI_ERR_FILE, "the file handle is not valid");
@@ -156,9 +167,7 @@ int Error_class(int errorcode, int* errorclass) {
 int Error_string(int errorcode, char* string, int* resultlen) {
     if (!string || !resultlen) return null_argument(nullptr, string ? "resultlen" : "string");
     if (!comm::is_error_code(errorcode)) return bad_code(errorcode);
-    // The text begins with the standard's name of the class, because readers search for it.
-    std::string text = comm::text_of(errorcode);
-    if (errorcode <= MPI_ERR_LASTCODE) text = std::string(comm::class_name(errorcode)) + ": " + text;
+    const std::string text = full_text(errorcode);
     const size_t length = std::min<size_t>(text.size(), MPI_MAX_ERROR_STRING - 1);
     std::memcpy(string, text.data(), length);
     string[length] = '\0';

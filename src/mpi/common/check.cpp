@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/shim_hooks.h"
 #include "comm/error_codes.h"
+#include "comm/error_sentences.h"
 #include "datatype/datatype.h"
 #include "message/receive.h"
 #include "mpi/rma/window_check.h"
@@ -24,6 +25,7 @@ std::string who() {
 }
 
 std::string sentence(int error) {
+    if (const auto call = comm::failed_call(error)) return call->sentence;
     const std::string_view text = failure_text();
     return std::string(text.empty() ? comm::text_of(error) : text);
 }
@@ -74,6 +76,11 @@ comm::Comm* for_no_object() {
     return world && self && !self->errhandler_was_set ? world : self;
 }
 
+// Composes the text of a collective operation that continued after an error, and may have lost the text of its first error.
+void compose_text(comm::Comm* comm, int error) {
+    if (comm && error == MPI_ERR_PROC_ABORTED && failure_text().empty()) message::why_member_failed(comm->collective);
+}
+
 bool is_of_files(const std::string_view name) { return name.find("MPI_File_") != name.npos || name.ends_with("_datarep"); }
 
 }  // namespace
@@ -81,6 +88,8 @@ bool is_of_files(const std::string_view name) { return name.find("MPI_File_") !=
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
     // A reference is held because the handler may free itself or raise errors, and other threads may set another handler.
     comm::Errhandler* handler = comm::retain_from(place);
+    if (handler->action == comm::HandlerAction::return_handle || handler->action == comm::HandlerAction::call)
+        error = comm::keep_sentence(error, calling);
     switch (handler->action) {
         case comm::HandlerAction::fatal:
         case comm::HandlerAction::abort:
@@ -98,11 +107,14 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
     return error;
 }
 
+int keep_failure(comm::Comm* comm, int error) {
+    compose_text(comm, error);
+    return comm::keep_sentence(error, calling);
+}
+
 int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
-    // A collective operation that continued after an error may have lost the text of its first error, so the text is composed again.
-    if (comm && failure_text().empty() && comm::class_of(error) == MPI_ERR_PROC_ABORTED)
-        message::why_member_failed(comm->collective);
+    compose_text(comm, error);
     // An error of a window's request is raised on the window (MPI 5.0 section 9.3): its communicator is internal.
     if (window::Window* const window = comm ? window::window_of(comm->context()) : nullptr) return raise(*window, error);
     if (!comm) comm = for_no_object();

@@ -21,11 +21,15 @@ class MakingLock {
     KeptMemory kept_;
 };
 
-/// Reports an error on a communicator: calls its error handler, which may read failure_text(), and returns the code that the MPI function
-/// is to return. If `comm` is null, the error belongs to no communicator: the handler of MPI_COMM_SELF is called (MPI 5.0 section 9.3), or
+/// Reports an error on a communicator: calls its error handler, and returns the code that the MPI function is to return. The code keeps
+/// failure_text() (comm/error_sentences.h), for the handler too. If `comm` is null, the error belongs to no communicator: the handler of MPI_COMM_SELF is called (MPI 5.0 section 9.3), or
 /// that of MPI_COMM_WORLD if MPI_COMM_SELF's has not been set. Clears failure_text(). The program's handler runs outside the library
 /// (base/lock.h), so the caller must hold references to all objects that it uses afterwards.
 [[gnu::cold]] int raise(comm::Comm* comm, int error);
+
+/// Returns a code for an error of an operation on `comm` (null: none) that keeps failure_text() (comm/error_sentences.h). For codes that the
+/// program gets beside a return value: in statuses and arrays. Calls no error handler; a later raise() of the code keeps it.
+[[gnu::cold]] int keep_failure(comm::Comm* comm, int error);
 
 /// The object that an error belongs to: a communicator, window, file or MPI session.
 union ErrorSubject {

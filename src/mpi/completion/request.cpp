@@ -33,10 +33,22 @@ void fill_empty(MPI_Status* status) {
     if (status) status->MPI_ERROR = MPI_SUCCESS;
 }
 
+/// Returns the code of a failed request, which keeps its sentence. Called while the request holds its communicator.
+[[gnu::cold, gnu::noinline]] int code_of_failure(const Request& request) {
+    const int error = progress::error_of(request);
+    return keep_failure(comm_of(request), error);
+}
+
+inline int code_of(const Request& request) {
+    if (!request.outcome.error) [[likely]]
+        return MPI_SUCCESS;
+    return code_of_failure(request);
+}
+
 /// Writes the outcome of a done request into `status` (null: ignored) and returns its error. The request stays.
 int report(Request& request, MPI_Status* status) {
     message::fill_status(status, request.outcome);
-    if (!request.operations->query) return progress::error_of(request);
+    if (!request.operations->query) return code_of(request);
     MPI_Status ignored;
     return request.operations->query(request, status ? *status : ignored);
 }
@@ -62,6 +74,7 @@ int retire(Request& request, MPI_Request& handle) {
     handle = MPI_REQUEST_NULL;
     const int error = report(request, status);
     const int error_of_free = retire(request, handle);
+    clear_failure();  // The program's functions return codes of their own, which have no sentence here.
     return error ? error : error_of_free;
 }
 
@@ -69,7 +82,7 @@ int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
     if (request.operations->query) [[unlikely]]
         return finish_generalized(request, handle, status);
     message::fill_status(status, request.outcome);
-    const int error = progress::error_of(request);
+    const int error = code_of(request);
     const int error_of_free = retire(request, handle);
     return error ? error : error_of_free;
 }

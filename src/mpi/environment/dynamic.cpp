@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/shim_hooks.h"
 #include "collective/agreement.h"
 #include "dynamic/dynamic.h"
 #include "mpi/common/check.h"
@@ -70,10 +71,14 @@ int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* 
         std::vector<dynamic::ErrorCodeRun> found;
         const int error = dynamic::spawn(
             parents, root, [&](dynamic::Commands& commands) { return read_commands(arguments, commands); }, found, made);
+        // The processes for which the call failed get its code, and so its sentence.
+        const int kept = error ? keep_failure(&parents, error) : MPI_SUCCESS;
         int* next = codes;
-        for (const auto& [code, count] : found)
-            if (next) next = std::fill_n(next, count, code);
-        return error;
+        for (const auto& [code, count] : found) {
+            const int returned = code == error ? kept : code;
+            if (next) next = std::fill_n(next, count, foreign ? foreign->error_code(returned) : returned);
+        }
+        return kept;
     });
 }
 
