@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "hang/collectives.h"
 #include "hang/text.h"
 
 namespace starling::hang {
@@ -29,9 +30,8 @@ struct Need {
 
 class Judge {
   public:
-    Judge(const std::vector<RankReport>& ranks, uint64_t home) : ranks_(ranks), home_(home) {
+    Judge(const std::vector<RankReport>& ranks, uint64_t home) : ranks_(ranks), home_(home), collectives_(ranks) {
         for (size_t i = 0; i < ranks.size(); ++i) places_[ranks[i].process] = i;
-        note_collectives();
         for (const RankReport& rank : ranks) needs_.push_back(needs_of(rank));
         find_stuck();
     }
@@ -48,6 +48,15 @@ class Judge {
         return std::move(found_);
     }
 
+    /// Returns whether a wait exists that will not end, or a process is stopped or lost.
+    bool is_stuck() const {
+        for (size_t i = 0; i < ranks_.size(); ++i) {
+            const Doing doing = ranks_[i].doing;
+            if (is_stuck(i) || doing == Doing::stopped || doing == Doing::ended || doing == Doing::failed) return true;
+        }
+        return false;
+    }
+
     bool is_ended_awaited() const {
         const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         return std::any_of(waiters.begin(), waiters.end(),
@@ -59,41 +68,9 @@ class Judge {
     std::string named(size_t i) const { return name_of(ranks_[i].process, home_); }
 
     std::string named(const std::vector<size_t>& places) const {
-        std::vector<std::string> names;
-        for (size_t i : places) {
-            if (names.size() == kMostNamed && places.size() > kMostNamed + 1) {
-                names.push_back(text("%zu more", places.size() - kMostNamed));
-                break;
-            }
-            names.push_back(named(i));
-        }
-        return listed(names);
-    }
-
-    // ---- which process is in which collective operation
-
-    template <class Visit>
-    static void each_collective(const RankReport& rank, Visit visit) {
-        if (rank.doing != Doing::waiting || !rank.report) return;
-        for (const ThreadWait& wait : rank.report->waits)
-            if (wait.collective && wait.communicator >= 0)
-                visit(wait, rank.report->communicators[static_cast<size_t>(wait.communicator)]);
-    }
-
-    void note_collectives() {
-        for (size_t i = 0; i < ranks_.size(); ++i) {
-            each_collective(ranks_[i], [&](const ThreadWait& wait, const Communicator& communicator) {
-                // Communicators made by one split have the same id, so their first member distinguishes them.
-                auto& members = inside_[{communicator.context, first_member(communicator)}];
-                members[ranks_[i].process] = wait.number;
-            });
-        }
-    }
-
-    static ProcessName first_member(const Communicator& communicator) {
-        return communicator.runs.empty() || communicator.inter
-                   ? ProcessName{}
-                   : ProcessName{communicator.runs[0].job, communicator.runs[0].first};
+        std::vector<ProcessName> processes;
+        for (size_t i : places) processes.push_back(ranks_[i].process);
+        return names_of(std::move(processes), home_);
     }
 
     // ---- which process waits for which
@@ -113,18 +90,12 @@ class Judge {
         });
     }
 
-    void add_missing(Need& need, const RankReport& rank, const ThreadWait& wait, const Communicator& communicator) const {
-        const auto inside = inside_.find({communicator.context, first_member(communicator)});
-        if (communicator.runs.empty() || communicator.inter || inside == inside_.end()) {
-            need.unknown = true;
-            return;
-        }
-        communicator.each_member([&](const ProcessName& member) {
-            if (member == rank.process) return;
-            const auto there = inside->second.find(member);
-            // Operation numbers wrap around, so compare their difference; a member with a later number has passed this operation.
-            if (there == inside->second.end() || static_cast<int32_t>(there->second - wait.number) < 0) add(need, member);
-        });
+    void add_missing(Need& need, const RankReport& rank, const ThreadWait& wait) const {
+        const std::vector<ProcessName>* members = collectives_.missing(rank, wait);
+        need.unknown |= !members;
+        if (!members) return;
+        for (const ProcessName& member : *members)
+            if (member != rank.process) add(need, member);
     }
 
     std::vector<Need> needs_of(const RankReport& rank) const {
@@ -152,8 +123,7 @@ class Judge {
                     }
                 }
             }
-            if (wait.everyone && wait.waited.list.empty() && wait.communicator >= 0)
-                add_missing(need, rank, wait, rank.report->communicators[static_cast<size_t>(wait.communicator)]);
+            if (wait.everyone && wait.waited.list.empty() && wait.communicator >= 0) add_missing(need, rank, wait);
             if (need.ranks.empty()) need.unknown = true;
             needs.push_back(need);
         }
@@ -318,9 +288,8 @@ class Judge {
 
     const std::vector<RankReport>& ranks_;
     const uint64_t home_;
+    const CollectiveCalls collectives_;
     std::map<ProcessName, size_t> places_;
-    std::map<std::pair<uint64_t, ProcessName>, std::map<ProcessName, uint32_t>>
-        inside_;  ///< per communicator: the number of the collective operation in which each process is
     std::vector<std::vector<Need>> needs_;
     std::vector<bool> can_continue_;
     std::vector<std::string> found_;
@@ -329,6 +298,8 @@ class Judge {
 }  // namespace
 
 std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
+
+bool is_stuck(const std::vector<RankReport>& ranks) { return Judge(ranks, 0).is_stuck(); }
 
 bool is_ended_awaited(const std::vector<RankReport>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
 

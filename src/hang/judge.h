@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hang/collectives.h"
 #include "hang/report.h"
 
 namespace starling::hang {
@@ -13,14 +14,31 @@ namespace starling::hang {
 /// job whose ranks are named by their numbers alone. A pure function of its arguments.
 std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home);
 
+/// Returns whether a wait will not end by itself: a deadlock, a wait for a process that has ended, or a process that is stopped or lost.
+/// Returns false if all waits are for processes that compute or cannot be judged.
+bool is_stuck(const std::vector<RankReport>& ranks);
+
 /// Returns whether a process waits, directly or indirectly, for a process that has ended normally.
 bool is_ended_awaited(const std::vector<RankReport>& ranks);
 
-/// Returns one sentence about one process, with messages that nearly match its waits.
-std::string sentence(const RankReport& rank, uint64_t home);
+/// Returns one sentence about one process, with messages that nearly match its waits. `collectives`: those of all processes; without it,
+/// the members that are missing in a collective operation are not named.
+std::string sentence(const RankReport& rank, uint64_t home, const CollectiveCalls* collectives = nullptr);
+
+/// Processes in the same state, with one sentence about them.
+struct RankGroup {
+    std::vector<size_t> ranks;  ///< indices in the report
+    std::string text;
+};
+
+/// Returns the processes grouped by equal sentences, in the order of each group's first process. Members of one collective operation that
+/// wait for the same missing members are in one group, with the shortest and the longest wait.
+std::vector<RankGroup> groups(const std::vector<RankReport>& ranks, uint64_t home);
 
 /// Returns "rank 3" or "rank 3 of job 0123456789abcdef".
 std::string name_of(const ProcessName& process, uint64_t home);
+/// Returns "rank 3", "rank 0 and rank 1" or "ranks 1 to 63 and 70". At most eight runs of ranks are named.
+std::string names_of(std::vector<ProcessName> processes, uint64_t home);
 /// Returns "12.3 s" or "5:12 min".
 std::string duration(double seconds);
 

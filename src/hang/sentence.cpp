@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "hang/judge.h"
+#include "hang/state_text.h"
 #include "hang/text.h"
 
 namespace starling::hang {
@@ -10,6 +11,15 @@ namespace {
 using OperationKind = WaitReportPage::OperationKind;
 
 constexpr size_t kMostNamed = 4;
+
+/// Returns the form of a word for one subject or for several.
+const char* number(const Others& others, const char* one, const char* several) { return others.most ? several : one; }
+
+/// Returns "3.1 s", or "3.1 s to 3.4 s" for a group.
+std::string durations(double least, double most) {
+    const std::string first = duration(least), last = duration(most);
+    return first == last ? first : first + " to " + last;
+}
 
 std::string bytes_text(uint64_t bytes) {
     if (bytes < 10000) return text("%llu bytes", static_cast<unsigned long long>(bytes));
@@ -78,12 +88,14 @@ bool same_side(const PendingOperation& wanted, const PendingOperation& message) 
 }
 
 /// Returns a description of an arrived message that matches the wanted one except for the tag or the communicator; empty if it does not.
-std::string near_miss(const WaitReport& told, const PendingOperation& wanted, const PendingOperation& message, uint64_t home) {
+std::string near_miss(const WaitReport& told, const PendingOperation& wanted, const PendingOperation& message,
+                      const Others& others) {
     if (message.of_collective || !same_side(wanted, message)) return {};
     const bool same_communicator = wanted.context == message.context;
     const bool same_tag = wanted.any_tag || wanted.tag == message.tag;
     if (same_communicator == same_tag) return {};  // if both differ, the message is for another receive
-    std::string what = name_of(message.peer, home) + " has sent it " + text("tag %d", message.tag);
+    std::string what =
+        name_of(message.peer, others.home) + " has sent " + number(others, "it ", "them ") + text("tag %d", message.tag);
     if (!same_communicator) what += " on " + communicator_of(told, message);
     return what + " (" + bytes_text(message.bytes) + ")";
 }
@@ -92,12 +104,12 @@ void add_new(std::vector<std::string>& to, const std::string& what) {
     if (!what.empty() && std::find(to.begin(), to.end(), what) == to.end()) to.push_back(what);
 }
 
-std::vector<std::string> near_misses(const WaitReport& told, const ThreadWait& wait, uint64_t home) {
+std::vector<std::string> near_misses(const WaitReport& told, const ThreadWait& wait, const Others& others) {
     std::vector<std::string> found;
     for (const PendingOperation& operation : wait.waited.list) {
         if (operation.of_collective || (operation.kind != OperationKind::receive && operation.kind != OperationKind::probe))
             continue;
-        for (const PendingOperation& message : told.messages.list) add_new(found, near_miss(told, operation, message, home));
+        for (const PendingOperation& message : told.messages.list) add_new(found, near_miss(told, operation, message, others));
     }
     return found;
 }
@@ -131,28 +143,41 @@ std::string shown(const PendingOperations& operations, bool any, uint64_t home) 
 
 bool uses_messages(const PendingOperation& operation) { return operation.kind < OperationKind::access; }
 
-std::string wait_text(const WaitReport& told, const ThreadWait& wait, uint64_t home) {
-    std::string line = "waits in " + wait.call;
+std::string collective_text(const RankReport& rank, const ThreadWait& wait, const Others& others) {
+    const bool everyone = wait.everyone && wait.waited.list.empty();
+    // The members of a group wait for different parts, but for the same missing members.
+    if (everyone || others.most) {
+        const std::vector<ProcessName>* missing = others.collectives ? others.collectives->missing(rank, wait) : nullptr;
+        if (missing && !missing->empty()) return " for " + names_of(*missing, others.home) + " to call it";
+    }
+    return everyone ? " for all members to call it" : shown(wait.waited, wait.any, others.home);
+}
+
+std::string wait_text(const RankReport& rank, size_t index, const Others& others) {
+    const WaitReport& told = *rank.report;
+    const ThreadWait& wait = told.waits[index];
+    std::string line = number(others, "waits in ", "wait in ") + wait.call;
     if (wait.collective) {
-        line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number);
-        line += wait.everyone && wait.waited.list.empty() ? " for all members to call it" : shown(wait.waited, wait.any, home);
+        line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number) +
+                collective_text(rank, wait, others);
     } else if (!wait.waited.list.empty()) {
         const PendingOperation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),
                                        [&](const PendingOperation& other) { return other.context == first.context; });
         if (uses_messages(first)) line += " on " + (alike ? communicator_of(told, first) : "several communicators");
-        line += shown(wait.waited, wait.any, home);
+        line += shown(wait.waited, wait.any, others.home);
     }
-    return line + ", for " + duration(wait.seconds);
+    const double longest = others.most ? others.most->report->waits[index].seconds : wait.seconds;
+    return line + ", for " + durations(wait.seconds, longest);
 }
 
-std::string waiting_text(const RankReport& rank, uint64_t home) {
+std::string waiting_text(const RankReport& rank, const Others& others) {
     const WaitReport& told = *rank.report;
     std::string all;
     size_t named = 0;
-    for (const ThreadWait& wait : told.waits) {
-        all += (all.empty() ? "" : "; another thread ") + wait_text(told, wait, home);
-        const std::vector<std::string> near = near_misses(told, wait, home);
+    for (size_t i = 0; i < told.waits.size(); ++i) {
+        all += (all.empty() ? "" : "; another thread ") + wait_text(rank, i, others);
+        const std::vector<std::string> near = near_misses(told, told.waits[i], others);
         named += near.size();
         for (const std::string& what : near) all += "; " + what;
     }
@@ -161,51 +186,63 @@ std::string waiting_text(const RankReport& rank, uint64_t home) {
     return all;
 }
 
-std::string computing_text(const RankReport& rank) {
-    constexpr double kHardlyAny = 0.02;
-    std::string line = rank.cores < kHardlyAny ? "is outside the library and sleeps, or gets no processor time"
-                                               : text("computes (%.0f %% of a core)", rank.cores * 100);
+std::string computing_text(const RankReport& rank, const Others& others) {
+    const RankReport& most = others.most ? *others.most : rank;
+    const std::string least_share = text("%.0f", rank.cores * 100), most_share = text("%.0f", most.cores * 100);
+    std::string line = is_idle(most)
+                           ? std::string(number(others, "is outside the library and sleeps, or gets",
+                                                "are outside the library and sleep, or get")) +
+                                 " no processor time"
+                           : number(others, "computes (", "compute (") +
+                                 (least_share == most_share ? most_share : least_share + " to " + most_share) + " % of a core)";
+    const std::string subject = number(others, ": it", ": they");
     if (rank.since_wait >= 0)
-        line += ": it last waited in the library " + duration(rank.since_wait) + " ago";
+        line += subject + " last waited in the library " + durations(rank.since_wait, most.since_wait) + " ago";
     else if (rank.since_start >= 0)
-        line += ": it has not waited long in the library since it was started " + duration(rank.since_start) + " ago";
+        line += subject + number(others, " has", " have") + " not waited long in the library since " +
+                number(others, "it was", "they were") + " started " + durations(rank.since_start, most.since_start) + " ago";
     return line;
 }
 
-std::string state_text(const RankReport& rank, uint64_t home) {
+}  // namespace
+
+bool is_idle(const RankReport& rank) {
+    constexpr double kHardlyAny = 0.02;
+    return rank.cores < kHardlyAny;
+}
+
+std::string state_text(const RankReport& rank, const Others& others) {
     const char* host = rank.host.c_str();
+    const std::string has = number(others, "has ", "have ");
     switch (rank.doing) {
         case Doing::starting:
-            return "has not called MPI_Init yet";
+            return has + "not called MPI_Init yet";
         case Doing::computing:
-            return computing_text(rank);
+            return computing_text(rank, others);
         case Doing::testing:
-            return "tests in a loop for something that has not happened (MPI_Test, MPI_Iprobe and similar calls)";
+            return std::string(number(others, "tests", "test")) +
+                   " in a loop for something that has not happened (MPI_Test, MPI_Iprobe and similar calls)";
         case Doing::stopped:
             return text("is stopped, by a signal or a debugger; `kill -CONT %d` on %s resumes it", rank.pid, host) +
-                   (rank.report && !rank.report->waits.empty() ? "; it " + waiting_text(rank, home) : "");
+                   (rank.report && !rank.report->waits.empty() ? "; it " + waiting_text(rank, {others.home, others.collectives})
+                                                               : "");
         case Doing::ended:
             return text("is gone: there is no process %d on %s any more", rank.pid, host);
         case Doing::finalized:
-            return "has called MPI_Finalize";
+            return has + "called MPI_Finalize";
         case Doing::exited:
-            return "has ended";
+            return has + "ended";
         case Doing::failed:
-            return "has failed";
+            return has + "failed";
         case Doing::not_started:
             return "could not be started";
         case Doing::waiting:
             break;
     }
-    if (rank.garbled) return "waits; its wait report is not valid";
-    return rank.report && !rank.report->waits.empty() ? waiting_text(rank, home) : "waits in the library, not for long yet";
-}
-
-}  // namespace
-
-std::string name_of(const ProcessName& process, uint64_t home) {
-    if (process.job == home) return text("rank %u", process.rank);
-    return text("rank %u of job %016llx", process.rank, static_cast<unsigned long long>(process.job));
+    if (rank.garbled)
+        return std::string(number(others, "waits; its wait report is", "wait; their wait reports are")) + " not valid";
+    if (rank.report && !rank.report->waits.empty()) return waiting_text(rank, others);
+    return std::string(number(others, "waits", "wait")) + " in the library, not for long yet";
 }
 
 std::string duration(double seconds) {
@@ -215,8 +252,8 @@ std::string duration(double seconds) {
     return text("%llu:%02llu h", whole / 3600, whole / 60 % 60);
 }
 
-std::string sentence(const RankReport& rank, uint64_t home) {
-    return name_of(rank.process, home) + " " + state_text(rank, home);
+std::string sentence(const RankReport& rank, uint64_t home, const CollectiveCalls* collectives) {
+    return name_of(rank.process, home) + " " + state_text(rank, {home, collectives});
 }
 
 }  // namespace starling::hang

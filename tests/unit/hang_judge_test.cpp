@@ -176,7 +176,7 @@ TEST(Judge, TheRankMissingFromACollective) {
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
     EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
     ranks[3] = computing(3);
-    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0, rank 1 and rank 2 wait, in the end, for rank 3, which computes"});
+    EXPECT_EQ(findings(ranks, kJob), Lines{"ranks 0 to 2 wait, in the end, for rank 3, which computes"});
 }
 
 TEST(Judge, MembersInDifferentCollectives) {
@@ -203,6 +203,76 @@ TEST(Sentence, NearMisses) {
     EXPECT_NE(sentence(wrong_communicator, kJob).find("rank 0 has sent it tag 7 on other (4 bytes)"), std::string::npos);
     const RankReport unrelated = waiting(1, Builder(2).wait("MPI_Recv").waits_for(Kind::receive, 0).message(2, 9, kContext));
     EXPECT_NE(sentence(unrelated, kJob).find("; 1 more message that no receive has taken"), std::string::npos);
+}
+
+Lines texts(const std::vector<RankReport>& ranks) {
+    Lines lines;
+    for (const RankGroup& group : groups(ranks, kJob)) lines.push_back(group.text);
+    return lines;
+}
+
+TEST(Groups, MembersOfABarrierNameTheMissingOneOnly) {
+    std::vector<RankReport> ranks{computing(0)};
+    ranks[0].cores = 1;
+    for (uint32_t i = 1; i < 64; ++i)
+        ranks.push_back(waiting(i, Builder(64).wait("MPI_Barrier", 4 + i * 0.01).collective(3, true)));
+    EXPECT_EQ(texts(ranks),
+              (Lines{"rank 0 computes (100 % of a core)",
+                     "ranks 1 to 63 wait in MPI_Barrier on MPI_COMM_WORLD, collective 3 there, for rank 0 to call it, "
+                     "for 4.0 s to 4.6 s"}));
+    const CollectiveCalls collectives(ranks);
+    EXPECT_EQ(sentence(ranks[5], kJob, &collectives),
+              "rank 5 waits in MPI_Barrier on MPI_COMM_WORLD, collective 3 there, for rank 0 to call it, for 4.0 s");
+}
+
+TEST(Groups, DifferentPartsOfOneTreeAreOneGroup) {
+    std::vector<RankReport> ranks;
+    for (uint32_t i = 0; i < 3; ++i)
+        ranks.push_back(
+            waiting(i, Builder(4).wait("MPI_Bcast").collective(2, false).waits_for(Kind::member, static_cast<int>(i) + 1)));
+    ranks.push_back(computing(3));
+    const Lines lines = texts(ranks);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(lines[0],
+              "ranks 0 to 2 wait in MPI_Bcast on MPI_COMM_WORLD, collective 2 there, for rank 3 to call it, for 5.0 s");
+}
+
+TEST(Groups, DifferentStatesStayApart) {
+    std::vector<RankReport> ranks = ring(3);
+    for (uint32_t i = 3; i < 7; ++i) ranks.push_back(computing(i));
+    for (uint32_t i = 4; i < 7; ++i) {
+        ranks[i].cores = 0.5 + 0.1 * i;
+        ranks[i].since_wait = 1 + i;
+    }
+    const Lines lines = texts(ranks);
+    ASSERT_EQ(lines.size(), 5u);
+    EXPECT_EQ(lines[4], "ranks 4 to 6 compute (90 to 110 % of a core): they last waited in the library 5.0 s to 7.0 s ago");
+}
+
+TEST(Names, RunsOfRanks) {
+    const auto names = [](std::initializer_list<uint32_t> ranks) {
+        std::vector<ProcessName> processes;
+        for (uint32_t rank : ranks) processes.push_back({kJob, rank});
+        return names_of(processes, kJob);
+    };
+    EXPECT_EQ(names({4}), "rank 4");
+    EXPECT_EQ(names({5, 4}), "rank 4 and rank 5");
+    EXPECT_EQ(names({1, 2, 3, 5}), "ranks 1 to 3 and 5");
+    EXPECT_EQ(names({1, 2, 4, 6, 7, 8}), "ranks 1, 2, 4 and 6 to 8");
+    EXPECT_EQ(names_of({{kJob, 1}, {kJob, 2}, {kJob, 3}, {1, 9}}, kJob), "ranks 1 to 3, and rank 9 of job 0000000000000001");
+}
+
+TEST(Judge, OnlyWaitsThatCannotEndAreStuck) {
+    EXPECT_TRUE(is_stuck(ring(4)));
+    std::vector<RankReport> ranks = ring(2);
+    ranks[1] = computing(1);
+    EXPECT_FALSE(is_stuck(ranks));
+    ranks[1].doing = Doing::finalized;
+    EXPECT_TRUE(is_stuck(ranks));
+    ranks = {computing(0)};
+    EXPECT_FALSE(is_stuck(ranks));
+    ranks[0].doing = Doing::stopped;
+    EXPECT_TRUE(is_stuck(ranks));
 }
 
 TEST(Sentence, States) {

@@ -43,8 +43,9 @@ class Stuck(unittest.TestCase):
         code, out, err = why("--json", "--launcher", str(self.job.pid))
         if code == 1:
             return None
-        self.assertEqual(code, 0, err)
-        return json.loads(out)["jobs"][0]
+        job = json.loads(out)["jobs"][0]
+        self.assertEqual(code, 3 if job["stuck"] else 0, err)
+        return job
 
     def assert_says(self, *patterns):
         """Waits until the report has a line for each pattern: a job takes its time to hang."""
@@ -107,7 +108,7 @@ class Stuck(unittest.TestCase):
         for ranks in (3, 7):
             with self.subTest(ranks=ranks):
                 self.start("loop", ranks)
-                others = ", ".join(f"rank {i}" for i in range(ranks - 2)) + f" and rank {ranks - 2}"
+                others = "rank 0 and rank 1" if ranks == 3 else f"ranks 0 to {ranks - 2}"
                 self.assert_says(f"^{others} wait, in the end, for rank {ranks - 1}, which computes$",
                                  rf"^rank {ranks - 1} computes \(\d+ % of a core\)")
                 self.end(self.job)
@@ -169,13 +170,39 @@ class Stuck(unittest.TestCase):
         self.start("cycle", 2, STARLING_WAIT="thread")
         self.assert_says("^deadlock: rank 0 waits for rank 1, which waits for rank 0$")
 
+    def test_equal_states_are_one_line(self):
+        self.start("loop", 8)
+        report = self.assert_says("^ranks 0 to 6 wait, in the end, for rank 7, which computes$")
+        self.assertFalse(report["stuck"])  # a process that computes may still come
+        groups = [group["ranks"] for group in report["groups"]]
+        self.assertEqual(groups, [[0, 1, 2, 3, 4, 5, 6], [7]])
+        _, out, _ = why("--launcher", str(self.job.pid))
+        self.assertRegex(out, r"\n  ranks 0 to 6 wait in MPI_Barrier on MPI_COMM_WORLD, collective \d+ there, for rank 7 to call it, for ")
+        self.assertEqual(report["ranks"][0]["waits"][0]["missing"], [7])
+
+    def test_fields(self):
+        self.start("wrong_tag", 2)
+        report = self.assert_says("^deadlock: ")
+        barrier, receive = (rank["waits"][0] for rank in report["ranks"])
+        self.assertEqual((barrier["call"], barrier["communicator"]["name"], barrier["missing"]), ("MPI_Barrier", "MPI_COMM_WORLD", [1]))
+        self.assertEqual(receive["call"], "MPI_Recv")
+        awaited = receive["for"][0]
+        self.assertEqual((awaited["kind"], awaited["peer"], awaited["tag"], awaited["communicator"]["size"]), ("receive", 0, 7, 2))
+        self.assertEqual([message["tag"] for message in report["ranks"][1]["messages"]], [8])
+
+    def test_a_word_of_the_command_line_names_the_job(self):
+        self.start("cycle", 2)
+        self.assert_says("^deadlock: ")
+        _, out, _ = why("stuck cycle")
+        self.assertIn(" ".join([STUCK, "cycle"]), out)
+
     def test_text(self):
         self.start("cycle", 2)
         self.assert_says("^deadlock: ")
         code, out, _ = why("--launcher", str(self.job.pid))
-        self.assertEqual(code, 0)
+        self.assertEqual(code, 3)
         lines = out.splitlines()
-        self.assertRegex(lines[0], r"^job [0-9a-f]{16}  .*stuck  2 of 2 ranks seen$")
+        self.assertRegex(lines[0], r"^job [0-9a-f]{16}  .*stuck cycle  2 of 2 ranks seen$")
         self.assertEqual(lines[1], "  * deadlock: rank 0 waits for rank 1, which waits for rank 0")
 
 

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
 
     starling::TopOptions top;
     CLI::App* top_command = app.add_subcommand("top", "Show the jobs that run on this machine, live");
-    top_command->add_option("job", top.job, "Only jobs whose id begins with this, or whose command contains it");
+    top_command->add_option("job", top.job, "Only jobs whose id begins with this, or whose command line contains it");
     top_command->add_option("--interval", top.interval, "Seconds between two updates")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     starling::WhyOptions why;
     CLI::App* why_command =
         app.add_subcommand("why", "Explain what the processes of a running job wait for, and why the wait does not end");
-    why_command->add_option("job", why.job, "Only jobs whose id begins with this, or whose command contains it");
+    why_command->add_option("job", why.job, "Only jobs whose id begins with this, or whose command line contains it");
     why_command->add_option("--interval", why.interval, "Seconds between the two inspections of each process")
         ->check(CLI::Range(0.05, 60.0))
         ->capture_default_str();

@@ -118,13 +118,23 @@ class ProgramFiles {
     std::vector<std::unique_ptr<ProgramFile>> files_;
 };
 
+/// Stores the words of a command as ps shows them, shortened to the buffer.
+template <size_t kSize>
+void store_command(const std::vector<std::string>& words, char (&command)[kSize]) {
+    std::string line;
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+    constexpr std::string_view kMore = "...";
+    if (line.size() >= kSize) line.replace(kSize - 1 - kMore.size(), std::string::npos, kMore);
+    std::snprintf(command, kSize, "%s", line.c_str());
+}
+
 }  // namespace
 
 void Launcher::describe(LocalJob& job, const JobSpec& spec) const {
     job.ranks.resize(job.segment.header().local_ranks);
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
-    std::snprintf(header.command, sizeof header.command, "%s", spec.programs[0].argv[0].c_str());
+    store_command(spec.programs[0].argv, header.command);
     for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
 }
 

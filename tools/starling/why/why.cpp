@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/config.h"
 #include "hang/judge.h"
 #include "starling/agents.h"
+#include "starling/why/json.h"
 #include "starling/why/look.h"
 #include "starling/why/remote.h"
 
@@ -29,28 +29,14 @@ void sort_ranks(JobReport& job) {
 void print_text(const JobReport& job, const std::vector<std::string>& found) {
     fmt::print("job {:016x}  {}  {} of {} ranks seen\n", job.id, job.command, job.ranks.size(), job.size);
     for (const std::string& line : found) fmt::print("  * {}\n", line);
-    for (const RankReport& rank : job.ranks) fmt::print("  {}\n", hang::sentence(rank, job.id));
+    for (const hang::RankGroup& group : hang::groups(job.ranks, job.id)) fmt::print("  {}\n", group.text);
     if (!job.stacks.empty()) fmt::print("{}", job.stacks);
 }
 
-void print_json(const std::vector<JobReport>& jobs) {
-    nlohmann::json out{{"jobs", nlohmann::json::array()}};
-    for (const JobReport& job : jobs) {
-        nlohmann::json entry{{"id", fmt::format("{:016x}", job.id)},
-                             {"command", job.command},
-                             {"size", job.size},
-                             {"findings", hang::findings(job.ranks, job.id)},
-                             {"ranks", nlohmann::json::array()}};
-        for (const RankReport& rank : job.ranks) {
-            entry["ranks"].push_back({{"rank", rank.process.rank},
-                                      {"host", rank.host},
-                                      {"pid", rank.pid},
-                                      {"state", name(rank.doing)},
-                                      {"text", hang::sentence(rank, job.id)}});
-        }
-        out["jobs"].push_back(std::move(entry));
-    }
-    fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+/// Returns the exit code for a report that has jobs.
+int exit_code(const std::vector<JobReport>& jobs) {
+    constexpr int kStuck = 3;
+    return std::any_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return hang::is_stuck(job.ranks); }) ? kStuck : 0;
 }
 
 /// Returns whether a process has shown no activity for this time.
@@ -129,12 +115,12 @@ int run_why(const WhyOptions& options) {
         return 0;
     for (JobReport& job : jobs) sort_ranks(job);
     if (options.json)
-        print_json(jobs);
+        fmt::print("{}\n", hang::to_json(jobs));
     else
         for (const JobReport& job : jobs) print_text(job, hang::findings(job.ranks, job.id));
     // Print which hosts are missing in the report.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
-    if (!jobs.empty()) return 0;
+    if (!jobs.empty()) return exit_code(jobs);
     fmt::print(stderr, "starling: no job of yours runs here{}\n",
                options.job.empty() ? "" : " that is or contains " + options.job);
     return 1;

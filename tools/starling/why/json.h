@@ -1,0 +1,14 @@
+// The output of `starling why --json`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starling/why/look.h"
+
+namespace starling::hang {
+
+/// Returns one JSON object: the jobs with findings, groups of ranks, and per rank its state, a sentence and its waits as fields.
+std::string to_json(const std::vector<JobReport>& jobs);
+
+}  // namespace starling::hang
