@@ -145,9 +145,11 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
     return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; `starling info` lists them", name);
 }
 
-[[gnu::cold]] int bad_value(const Variable& variable, const char* value) {
+// Fails with the valid values. A setting that is only checked leaves the consequence to the caller.
+[[gnu::cold]] int bad_value(const Variable& variable, const char* value, bool only_checked) {
     char allowed[200], present[100];
     print_allowed(variable, allowed, sizeof allowed);
+    if (only_checked) return fail(MPI_ERR_ARG, "%s takes %s, not '%.100s'", variable.name, allowed, value);
     print_value(variable, config(), present, sizeof present);
     return fail(MPI_ERR_ARG, "%s=%.100s is ignored: the variable takes %s; its value stays %s", variable.name, value, allowed,
                 present);
@@ -156,7 +158,7 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
 int accept(const char* name, const char* value, Config& to, VariableSource source) {
     const Variable* variable = find_variable(name);
     if (!variable) return unknown(name);
-    if (!assign(*variable, value, to)) return bad_value(*variable, value);
+    if (!assign(*variable, value, to)) return bad_value(*variable, value, &to != &detail::the_config);
     if (&to == &detail::the_config) sources[index_of(*variable)] = source;
     return MPI_SUCCESS;
 }
@@ -164,19 +166,12 @@ int accept(const char* name, const char* value, Config& to, VariableSource sourc
 void print_failure() { std::fprintf(stderr, "starling: %s\n", failure_text().data()); }
 
 // Reads one line of the configuration file: NAME = value, with or without the prefix and in any case; # starts a comment. The caller must
-// not free the text, because members of type text point into it.
-void read_line(char* line, bool report) {
+// not free the text, because members of type text point into it. Returns MPI_ERR_ARG with failure_text() for a wrong line.
+int read_line(char* line) {
     line += std::strspn(line, " \t");
-    if (!*line || *line == '#') return;
+    if (!*line || *line == '#') return MPI_SUCCESS;
     char* equals = std::strchr(line, '=');
-    if (!equals) {
-        if (report)
-            std::fprintf(stderr,
-                         "starling: the line '%.100s' of the configuration file is ignored: it is not of the "
-                         "form NAME = value\n",
-                         line);
-        return;
-    }
+    if (!equals) return fail(MPI_ERR_ARG, "'%.100s' is ignored, since it is not of the form NAME = value", line);
     char name[80];
     const size_t length = std::strcspn(line, " \t=");
     const bool prefixed = !strncasecmp(line, kPrefix, kPrefixLength);
@@ -185,7 +180,7 @@ void read_line(char* line, bool report) {
         if (*c >= 'a' && *c <= 'z') *c = static_cast<char>(*c & ~0x20);
     char* value = equals + 1 + std::strspn(equals + 1, " \t");
     for (char* end = value + std::strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t');) *--end = '\0';
-    if (accept(name, value, detail::the_config, VariableSource::file) != MPI_SUCCESS && report) print_failure();
+    return accept(name, value, detail::the_config, VariableSource::file);
 }
 
 void read_file(const char* path, bool must_exist, bool report) {
@@ -199,7 +194,9 @@ void read_file(const char* path, bool must_exist, bool report) {
     if (text) {
         text[std::fread(text, 1, kMost, file)] = '\0';
         char* rest = text;
-        while (char* line = strsep(&rest, "\n")) read_line(line, report);
+        for (int number = 1; char* line = strsep(&rest, "\n"); ++number)
+            if (read_line(line) != MPI_SUCCESS && report)
+                std::fprintf(stderr, "starling: %s, line %d: %s\n", path, number, failure_text().data());
     }
     std::fclose(file);
 }

@@ -612,6 +612,13 @@ class Standing(HostsCase):
         self.assertEqual((code, out), (0, "a\n"))
         self.assertIn("have lost host 'a'", err)
 
+    def test_hosts_that_are_lost_while_a_job_starts_are_passed_by(self):
+        for pid in self.nodes():
+            os.kill(pid, signal.SIGKILL)
+        code, out, err = self.mpiexec("-v", "-n", 2, "echo", "here")  # most often before the root notices
+        self.assertEqual((code, out), (0, "here\n" * 2), err)
+        self.assertIn("lost", err)
+
     def test_there_is_one_at_a_time(self):
         code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "c")
         self.assertEqual(code, 1)

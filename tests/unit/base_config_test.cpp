@@ -88,6 +88,8 @@ TEST(Config, EnvironmentOverridesTheFile) {
     EXPECT_EQ(config().max_direct, 9);
     EXPECT_EQ(source_of(*find_variable("STARLING_MAX_DIRECT")), VariableSource::environment);
     EXPECT_NE(told.find("STARLING_WAIT=nonsense"), std::string::npos) << told;
+    EXPECT_NE(told.find("config_test.conf, line 5: STARLING_WAIT=nonsense is ignored"), std::string::npos) << told;
+    EXPECT_NE(told.find("config_test.conf, line 6: 'not a setting' is ignored"), std::string::npos) << told;
     EXPECT_NE(told.find("not a setting"), std::string::npos) << told;
     EXPECT_NE(told.find("STARLING_NO_SUCH"), std::string::npos) << told;
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 3) << told;

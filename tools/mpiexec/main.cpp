@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
     if (options.version) return std::printf("Starling mpiexec %s\n", version_text().c_str()) < 0;
+    launch::apply_settings(options.settings);
     if (options.quiet)
         read_config(false);
     else

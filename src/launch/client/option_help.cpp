@@ -61,7 +61,8 @@ std::string_view title_of(OptionGroup group) {
 std::string_view usage_synopsis() { return "mpiexec [options] program [arguments] [ : [options] program [arguments] ]..."; }
 
 std::string_view usage_remarks() {
-    return "Standard input goes to rank 0. The exit code is that of the first process that failed, or 128 + the signal's number\n"
+    return "Standard input goes to rank 0. The exit code is that of the first process that failed, or 128 + the signal's "
+           "number\n"
            "if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second "
            "Ctrl-C\n"
            "kills the job.\n";

@@ -211,8 +211,13 @@ class Parser {
         for (char& c : name) c = c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
         if (!name.starts_with("STARLING_")) name.insert(0, "STARLING_");
         const std::string value = text.substr(equals + 1);
-        if (check_setting(name.c_str(), value.c_str()) != 0) error_ = "'--set " + text + "': " + std::string(failure_text());
+        if (check_setting(name.c_str(), value.c_str()) != 0)
+            error_ = "'--set " + text + "' is refused: " + std::string(failure_text());
         global_.emplace_back(name, value);
+        // The variables by which a process finds its job are not mpiexec's: it would take itself for a rank.
+        for (const char* own : {"STARLING_JOB", "STARLING_RANK", "STARLING_LAUNCHER", "STARLING_CHECKED"})
+            if (name == own) return;
+        out_.settings.emplace_back(name, value);
     }
 
     void read_universe(const Given& given) {

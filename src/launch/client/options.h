@@ -21,6 +21,7 @@ struct Options {
     std::string agent;   ///< command that runs another command on a host; empty: ssh
     std::string prefix;  ///< directory of Starling on the hosts; empty: the same as here
     LaunchMethod way = LaunchMethod::automatic;
+    std::vector<std::pair<std::string, std::string>> settings;  ///< variables of --set, which mpiexec obeys too
     std::string allocation;          ///< sentence for --verbose about the batch job whose hosts are used; empty: none
     std::vector<std::string> notes;  ///< one sentence for each option that was accepted and ignored
     bool tag_output = false;

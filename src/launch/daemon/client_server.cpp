@@ -161,6 +161,7 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
         SubmissionReply done = reply;
         done.error_class = outcome.error_class;
         done.text = outcome.text;
+        done.unknown_host = outcome.hosts_lost;
         send(key, kind_of(ClientMessage::started), encode(done));
     });
     return true;

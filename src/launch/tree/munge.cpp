@@ -66,7 +66,10 @@ bool usable(std::string& why) {
 bool explain(int error, std::string& why) {
     why = std::string("MUNGE: ") + library().message(error);
     if (error == kExpired || error == kRewound) why += "; the hosts' clocks differ by more than MUNGE allows: set them by NTP";
-    why += error == kExpired || error == kRewound ? "" : "; is munged running here, with the site's key?";
+    if (error == kExpired || error == kRewound) return false;
+    why += "; is munged running here, with the site's key?";
+    if (const char* socket = config().munge_socket)
+        why += " STARLING_MUNGE_SOCKET=" + std::string(socket) + " names its socket";
     return false;
 }
 

@@ -27,6 +27,7 @@ struct PlacedOutcome {
     int error_class = 0;
     std::string text;
     job::JobId job = 0;
+    bool hosts_lost = false;  ///< true: the job did not start because all its hosts were lost; it may be started by other means
     uint32_t failed_program = 0;  ///< index of the command that failed to start
     uint32_t failed_index = 0;    ///< number of processes of that command that did start
 };

@@ -119,6 +119,7 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
             job->present.remove(host);
             job->problem = {MPI_ERR_SPAWN, 0, 0, sentence};
             job->problem_host = host;
+            job->lost_while_starting = true;
             if (job->starting.empty()) start_failed(*job);
             continue;
         }

@@ -24,7 +24,8 @@ struct Universe::UniverseJob {
     uint64_t tables = 0;   ///< number of port tables sent to the hosts
     StartReport problem;   ///< the first start failure of a host
     uint32_t problem_host = 0;
-    bool connected = true;  ///< true: if the parent fails, this job ends too
+    bool lost_while_starting = false;  ///< true: a host was lost before it reported the start
+    bool connected = true;             ///< true: if the parent fails, this job ends too
     bool failing = false;
     bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
     uint32_t failures = 0;      ///< number of lost ranks of a job that recovers

@@ -34,8 +34,8 @@ std::string Universe::refusal(const JobSpec& spec) const {
                 return "the standing daemons have lost host '" + wanted.name + "' (" + hosts_[host].problem + ")";
         }
         const std::vector<uint32_t> rooms = program.hosts.empty() ? offered_hosts() : std::vector<uint32_t>();
-        const auto is_lost = [&](uint32_t host) { return hosts_[host].state == UniverseHost::HostState::lost; };
-        if (!rooms.empty() && std::all_of(rooms.begin(), rooms.end(), is_lost))
+        const auto is_up = [&](uint32_t host) { return hosts_[host].state == UniverseHost::HostState::up; };
+        if (!rooms.empty() && std::none_of(rooms.begin(), rooms.end(), is_up))
             return "the standing daemons have lost all their hosts (" + hosts_[rooms[0]].problem +
                    "); end them with 'starling daemon stop'";
     }
@@ -263,6 +263,7 @@ void Universe::start_failed(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.error_class = job.problem.error_class;
     outcome.text = job.problem.text;
+    outcome.hosts_lost = job.lost_while_starting && job.present.empty();
     if (hosts_.size() > 1) outcome.text += " (on host " + hosts_[job.problem_host].name + ")";
     send_order(job.holders, job.order(OrderKind::undo_start));
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
