@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "job/environment.h"
 #include "mpi.h"
 
 namespace starling::bootstrap {
@@ -51,8 +52,16 @@ bool is_step_of_its_own(const Sign& sign) {
     return std::strcmp(sign.manager, "srun") == 0 && std::strtoul(value_of(sign.besides), nullptr, 10) >= kFirstSpecialStep;
 }
 
+// With --compat, Starling's own mpiexec sets variables of other launchers, and a program that a rank starts inherits them. Such a program may
+// run alone. Other launchers also set the variable with which their processes find each other.
+bool is_of_own_launcher(const Sign& sign) {
+    const char *ours = value_of(job::kSizeVariable), *theirs = value_of(sign.size);
+    return ours && theirs && std::strcmp(ours, theirs) == 0 && !value_of("PMIX_NAMESPACE") && !value_of("PMI_FD");
+}
+
 bool shows_others(const Sign& sign) {
     const char* rank = value_of(sign.rank);
+    if (is_of_own_launcher(sign)) return false;
     if (!rank || (sign.besides && !value_of(sign.besides)) || is_step_of_its_own(sign)) return false;
     if (std::atoi(rank) > 0) return true;
     const char* size = value_of(sign.size);

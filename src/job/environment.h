@@ -9,6 +9,7 @@ namespace starling::job {
 
 inline constexpr const char* kJobVariable = "STARLING_JOB";    ///< "<owner pid>:<owner fd>:<job id, hex>"
 inline constexpr const char* kRankVariable = "STARLING_RANK";  ///< rank in its job, decimal
+inline constexpr const char* kSizeVariable = "STARLING_SIZE";  ///< number of processes of the job, for scripts
 /// The launcher's control socket (JobHeader::control_socket), for ranks that cannot open the segment. Set for all processes of a launcher.
 inline constexpr const char* kLauncherVariable = "STARLING_LAUNCHER";
 

@@ -8,6 +8,20 @@ WRAPPERS = {"mpicc": "C", "mpicxx": "C++", "mpifort": "Fortran", "oshcc": "C", "
 ALSO_WRAPPERS = ("mpicc_abi", "mpicxx_abi", "mpic++", "mpiCC", "mpifort_abi", "mpif90", "mpif77", "oshc++", "oshCC")
 
 
+RANK_VARIABLES_REMARK = ("mpiexec sets these variables for each process. Scripts use them, and programs that choose a device or a file name "
+                         "before MPI_Init. A program that a process starts inherits them.")
+RANK_VARIABLES = [
+    ("STARLING_RANK, STARLING_SIZE", "rank in MPI_COMM_WORLD, and number of processes"),
+    ("STARLING_LOCAL_RANK, STARLING_LOCAL_SIZE", "number of the process among those of its host, from 0, and number of those"),
+    ("STARLING_NODE_RANK", "number of the host among the hosts of the job, from 0"),
+    ("MPI_LOCALRANKID, MPI_LOCALNRANKS", "the same as STARLING_LOCAL_RANK and STARLING_LOCAL_SIZE, as Hydra and Intel MPI name them"),
+    ("OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE, OMPI_COMM_WORLD_NODE_RANK",
+     "Open MPI's names, with --compat openmpi, and with --compat auto unless the program is linked with MPICH. Open MPI's NODE_RANK "
+     "numbers the processes of a host, as LOCAL_RANK does"),
+    ("PMI_RANK, PMI_SIZE", "MPICH's names, with --compat mpich, and with --compat auto unless the program is linked with Open MPI"),
+]
+
+
 def dashes(name):
     return ("--" if len(name) > 2 else "-") + name
 
@@ -42,6 +56,7 @@ def mpiexec(tables):
             items.append((term + ("" if value.startswith("[") or not value else " ") + value, option["doc"] or "ignored"))
         out.add(title, ("text", (remark[0].upper() + remark[1:].rstrip(")") + ".") if remark else ""), ("items", items))
     out.add("Input, output and end", ("text", table["remarks"].replace("\n", " ").strip()))
+    out.add("Environment of the processes", ("text", RANK_VARIABLES_REMARK), ("items", RANK_VARIABLES))
     out.see = [("starling", "1"), ("mpicc", "1"), ("starling-hosts", "7"), ("starling-variables", "7")]
     return out
 

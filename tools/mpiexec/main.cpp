@@ -17,6 +17,11 @@
 
 namespace {
 
+// The second line of --version. Programs that build command lines for mpirun look for the names of its maker in it: horovodrun for "Open MPI"
+// and "MPICH", others for "HYDRA".
+constexpr const char* kRelated =
+    "Accepts the options of Open MPI's mpirun and of MPICH's mpiexec (HYDRA); starts programs built for either with --compat";
+
 // If the parent closed a standard descriptor, opens /dev/null in its place, so that no segment or pipe gets its number.
 void open_standard_descriptors() {
     for (int fd = 0; fd < 3; ++fd) {
@@ -37,7 +42,7 @@ int main(int argc, char** argv) {
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
-    if (options.version) return std::printf("Starling mpiexec %s\n", version_text().c_str()) < 0;
+    if (options.version) return std::printf("Starling mpiexec %s\n%s\n", version_text().c_str(), kRelated) < 0;
     launch::apply_settings(options.settings);
     if (options.quiet)
         read_config(false);

@@ -54,7 +54,8 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     if (!linked_with.name.empty() && linked.empty())
         return {{},
                 "it is linked with " + linked_with.name +
-                    ", whose binary interface Starling has no shim for; compile it with Starling's mpicc"};
+                    ", whose binary interface Starling has no shim for; compile it with Starling's mpicc",
+                {}};
     // An interpreter's libraries are not known before it runs, so both shims are put into the path.
     std::string first(setting), second;
     if (setting == "auto") {
@@ -63,7 +64,8 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
     } else if (!linked.empty() && linked != setting) {
         return {{},
                 "it is linked with " + linked_with.name + ", but --compat " + first +
-                    " was requested; --compat auto chooses by itself"};
+                    " was requested; --compat auto chooses by itself",
+                {}};
     }
     Shims shims;
     for (const std::string& name : {first, second}) {
@@ -73,8 +75,10 @@ Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {
             return {{},
                     "there is no lib/compat/" + name +
                         " beside Starling's mpiexec; the installation is incomplete: "
-                        "install Starling again"};
+                        "install Starling again",
+                    {}};
         shims.library_path += (shims.library_path.empty() ? "" : ":") + folder;
+        (name == "openmpi" ? shims.names.openmpi : shims.names.mpich) = true;
     }
     return shims;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "launch/process/foreign_mpi_check.h"
+#include "launch/process/rank_variables.h"
 
 namespace starling::launch {
 
@@ -20,6 +21,7 @@ std::string own_library_path(const std::string& program);
 struct Shims {
     std::string library_path;  ///< folder to put in front of LD_LIBRARY_PATH; empty: no shim
     std::string problem;       ///< an error as a sentence; empty: none
+    ForeignNames names;        ///< variables of the other MPI's launcher, which the program may read
 };
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with);
 

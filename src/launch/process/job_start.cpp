@@ -43,8 +43,9 @@ std::string refusal(const std::string& program, const OtherLibrary& library) {
 // Finds the executable file for each rank in turn. Ranks of one program are consecutive, so the result for one is reused for the next.
 class ProgramFiles {
   public:
-    ProgramFiles(const JobSpec& spec, const JobPart& part, const std::string& address, const std::string& mark)
-        : spec_(spec), part_(part), address_(address), mark_(mark) {}
+    ProgramFiles(const JobSpec& spec, const JobPart& part, const JobNumbers& numbers, const std::string& address,
+                 const std::string& mark)
+        : spec_(spec), part_(part), numbers_(numbers), address_(address), mark_(mark) {}
 
     struct ProgramFile {
         ProcessEnvironment environment;
@@ -80,7 +81,7 @@ class ProgramFiles {
         file->argv = c_strings(program.argv);
         const bool relative = file->path[0] != '/' && !program.directory.empty();
         const std::string whole_path = relative ? program.directory + "/" + file->path : file->path;
-        add_library_shim(program, whole_path, *file);
+        file->environment.add_numbers(numbers_, add_library_shim(program, whole_path, *file));
         // Appended, so that the user's own path takes precedence.
         if (const std::string own = own_library_path(whole_path); !own.empty()) add_library_path(*file, "", own);
         return file;
@@ -93,11 +94,12 @@ class ProgramFiles {
         file.environment.set("LD_LIBRARY_PATH", path);
     }
 
-    /// Adds a shim for a program that is linked with another MPI, if the user asked for it.
-    void add_library_shim(const Program& program, const std::string& path, ProgramFile& file) const {
+    /// Adds a shim for a program that is linked with another MPI, if the user asked for it. Returns which variables of another MPI's
+    /// launcher the program gets.
+    ForeignNames add_library_shim(const Program& program, const std::string& path, ProgramFile& file) const {
         const std::string_view setting = file.environment.value("STARLING_COMPAT");
         const bool alone = spec_.size() == 1 && spec_.parent == 0;
-        if (setting.empty() && (alone || allows_singletons(file.environment))) return;
+        if (setting.empty() && (alone || allows_singletons(file.environment))) return {};
         const OtherLibrary other = other_library_of(path);
         const Shims shims = choose_shims(setting, other);
         if (!shims.problem.empty()) {
@@ -107,10 +109,12 @@ class ProgramFiles {
         } else if (!other.name.empty() && !alone && !allows_singletons(file.environment)) {
             file.problem = refusal(program.argv[0], other);
         }
+        return shims.names;
     }
 
     const JobSpec& spec_;
     const JobPart& part_;
+    const JobNumbers numbers_;
     const std::string& address_;
     const std::string& mark_;
     size_t index_ = 0;
@@ -140,7 +144,8 @@ void Launcher::describe(LocalJob& job, const JobSpec& spec) const {
 
 bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome) {
     const std::string address = job::to_string(job.segment.address());
-    ProgramFiles files(spec, part, address, mark_);
+    const job::JobHeader& header = job.segment.header();
+    ProgramFiles files(spec, part, {header.size, header.local_ranks, header.my_host}, address, mark_);
     count_cores(job);
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
         const uint32_t rank = job.rank_of(local);
@@ -151,7 +156,7 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
         ProcessStart start;
         start.path = file.path.empty() ? nullptr : file.path.c_str();
         start.argv = file.argv.data();
-        start.envp = file.environment.for_rank(rank);
+        start.envp = file.environment.for_rank(rank, local);
         start.directory = program.directory.empty() ? nullptr : program.directory.c_str();
         start.signals = &original_mask_;
         start.descriptors = descriptors_raised_ ? &original_descriptors_ : nullptr;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/common/job_spec.h"
+#include "launch/process/rank_variables.h"
 
 namespace starling::launch {
 
@@ -21,14 +22,16 @@ class ProcessEnvironment {
     ProcessEnvironment(const ProcessEnvironment&) = delete;
     ProcessEnvironment& operator=(const ProcessEnvironment&) = delete;
 
-    /// Returns the environment for execve; valid until the next call.
-    char* const* for_rank(uint32_t rank);
+    /// Adds the variables that show a process's place in the job (rank_variables.h).
+    void add_numbers(const JobNumbers& job, const ForeignNames& foreign);
+    /// Returns the environment for execve; valid until the next call. `local_rank`: number of the process among those of its host.
+    char* const* for_rank(uint32_t rank, uint32_t local_rank);
     std::string_view value(std::string_view name) const;
     /// Replaces a variable for all processes.
     void set(std::string_view name, std::string_view value);
 
   private:
-    void add(std::string_view name, std::string_view value);
+    size_t add(std::string_view name, std::string_view value);
     void lay_out();
     bool overridden(std::string_view entry) const;
 
@@ -36,7 +39,15 @@ class ProcessEnvironment {
     std::vector<std::string> own_;
     std::vector<std::string> names_;
     std::vector<char*> pointers_;
-    size_t rank_ = 0, rank_slot_ = 0;
+    size_t first_own_ = 0;  ///< index in `pointers_` of the first entry of `own_`
+    /// A variable whose value differs between processes.
+    struct PerProcess {
+        size_t index;  ///< index in `own_`
+        RankNumber number;
+    };
+    std::vector<PerProcess> per_process_;
+    bool within_a_rank_ = false;             ///< true: the base has the variables of an outer job
+    std::vector<std::string_view> dropped_;  ///< other launchers' variables that an outer job has set, and this one does not
 };
 
 /// Returns the entries that go to other hosts: STARLING_..., PATH and LD_LIBRARY_PATH, unless `forward` requests more or less.
