@@ -180,6 +180,18 @@ class Stuck(unittest.TestCase):
         self.assertRegex(out, r"\n  ranks 0 to 6 wait in MPI_Barrier on MPI_COMM_WORLD, collective \d+ there, for rank 7 to call it, for ")
         self.assertEqual(report["ranks"][0]["waits"][0]["missing"], [7])
 
+    def test_stacks(self):
+        self.start("loop", 8)
+        self.assert_says("^ranks 0 to 6 wait, in the end, for rank 7, which computes$")
+        _, out, err = why("--stacks", "--launcher", str(self.job.pid))
+        self.assertRegex(out, r"\n---- ranks 0 to 6 on \S+, processes \d+, .* and \d+\n  state .*\n  P?MPI_Barrier \(.*\)\n.*\bmain \(stuck\.c:\d+\)",
+                         err)
+        self.assertNotIn("libc.so.6", out.split("MPI_Barrier", 1)[1].split("main", 1)[0])
+        self.assertEqual(out.count("---- rank"), 2, out)
+        _, everything, _ = why("--stacks", "--all-frames", "--launcher", str(self.job.pid))
+        self.assertIn("starling::", everything)
+        self.assertNotIn("starling::", out)
+
     def test_fields(self):
         self.start("wrong_tag", 2)
         report = self.assert_says("^deadlock: ")

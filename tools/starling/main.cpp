@@ -56,7 +56,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.05, 60.0))
         ->capture_default_str();
     why_command->add_option("--launcher", why.launcher, "Only jobs of the mpiexec or daemon that has this process id");
-    why_command->add_flag("--stacks", why.stacks, "Add the stacks, by gdb, and by py-spy for Python if it is installed");
+    why_command->add_flag("--stacks", why.stacks, "Add the stacks, equal ones merged, and Python's if py-spy is installed");
+    why_command->add_flag("--all-frames", why.all_frames, "Stacks with the frames and threads of the MPI library");
     why_command->add_flag("--all-users", why.all_users, "Include jobs of all users, for root; their data may be forged");
     why_command->add_flag("--here", why.here,
                           "This host only; by default the other hosts of the job are asked through the agent");

@@ -103,12 +103,14 @@ void Launcher::feed_input(LocalJob& job, std::string data) {
 }
 
 void Launcher::show_stacks(LocalJob& job, std::function<void()> done) {
-    std::vector<std::pair<std::string, pid_t>> processes;
+    std::vector<StackSubject> subjects;
     for (size_t i = 0; i < job.ranks.size(); ++i) {
         const uint32_t rank = job.rank_of(i);
         // With a wrapper, the rank is another process than the one that was started.
         if (job.ranks[i].running)
-            processes.emplace_back(name_of(job, rank), job.segment.cell(rank).pid.load(std::memory_order_relaxed));
+            subjects.push_back({{job.id(), rank},
+                                job.segment.cell(rank).pid.load(std::memory_order_relaxed),
+                                name_of(job, rank).substr(("rank " + std::to_string(rank)).size())});
     }
     // Output of several hosts arrives at the same time, so each line names its host.
     const int to =
@@ -120,7 +122,8 @@ void Launcher::show_stacks(LocalJob& job, std::function<void()> done) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(to, 2);
         syscall(SYS_close_range, 3u, ~0u, 0u);
-        print_stacks(processes);
+        std::fputs(take_stacks(subjects, job.id(), {}).c_str(), stderr);
+        std::fflush(stderr);
         _exit(0);
     }
     close(to);

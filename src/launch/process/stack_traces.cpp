@@ -1,111 +1,110 @@
 #include "launch/process/stack_traces.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <map>
+#include <set>
 
+#include "hang/judge.h"
+#include "hang/text.h"
 #include "launch/common/process_start.h"
+#include "launch/process/stack_source.h"
 
 namespace starling::launch {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kAll{30}, kOne{10};
+constexpr std::chrono::seconds kOne{5}, kProgress{2};
 
-std::string proc_text(pid_t pid, const char* file) {
-    char path[64], text[4096];
-    std::snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {};
-    const ssize_t n = read(fd, text, sizeof text);
-    close(fd);
-    return n > 0 ? std::string(text, static_cast<size_t>(n)) : std::string();
+/// Processes with equal stacks.
+struct StackGroup {
+    std::vector<const StackSubject*> subjects;
+    std::set<std::string> states, waits, threads;
+    unsigned long least_memory = ~0ul, most_memory = 0;  ///< KB
+};
+
+void add(StackGroup& group, const StackSubject& subject) {
+    const ProcessFacts facts = process_facts(subject.pid);
+    group.subjects.push_back(&subject);
+    group.states.insert(facts.state);
+    group.waits.insert(facts.waits_in);
+    group.threads.insert(facts.threads);
+    group.least_memory = std::min(group.least_memory, facts.memory_kb);
+    group.most_memory = std::max(group.most_memory, facts.memory_kb);
 }
 
-std::string status_field(const std::string& status, const char* name) {
-    const size_t at = status.find(std::string("\n") + name + ":");
-    if (at == std::string::npos) return "?";
-    const size_t begin = status.find_first_not_of(" \t", at + std::strlen(name) + 2);
-    return status.substr(begin, status.find('\n', begin) - begin);
+std::string any_of(const std::set<std::string>& values) {
+    return hang::listed(std::vector<std::string>(values.begin(), values.end()), " or ");
 }
 
-void print_proc(pid_t pid) {
-    const std::string status = proc_text(pid, "status");
-    const std::string waits = proc_text(pid, "wchan");
-    std::fprintf(stderr, "  state %s, waiting in %s, threads %s, memory %s\n", status_field(status, "State").c_str(),
-                 waits.empty() || waits == "0" ? "nothing" : waits.c_str(), status_field(status, "Threads").c_str(),
-                 status_field(status, "VmRSS").c_str());
-}
-
-/// Runs a program that inspects process `pid` and prints the result. Returns false on failure or timeout.
-bool print_by(const std::vector<std::string>& arguments, pid_t pid) {
-    const std::vector<char*> argv = c_strings(arguments);
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    ProcessStart start;
-    start.path = arguments[0].c_str();
-    start.argv = argv.data();
-    start.envp = environ;
-    start.output = 2;
-    start.error = null;
-    const StartedProcess process = start_process(start);
-    close(null);
-    if (process.error != 0) {
-        if (process.pid > 0) waitpid(process.pid, nullptr, 0);
-        return false;
-    }
-    const auto give_up = SteadyClock::now() + kOne;
-    int status = 0;
-    while (waitpid(process.pid, &status, WNOHANG) == 0) {
-        if (SteadyClock::now() > give_up) {
-            kill(-process.pid, SIGKILL);
-            waitpid(process.pid, nullptr, 0);
-            kill(pid, SIGCONT);  // a killed debugger may leave the process stopped
-            return false;
+std::string pids_of(const StackGroup& group) {
+    constexpr size_t kMostNamed = 8;
+    std::vector<std::string> pids;
+    for (const StackSubject* subject : group.subjects) {
+        if (pids.size() == kMostNamed && group.subjects.size() > kMostNamed + 1) {
+            pids.push_back(std::to_string(group.subjects.size() - kMostNamed) + " more");
+            break;
         }
-        const timespec while_it_works{0, 5'000'000};
-        nanosleep(&while_it_works, nullptr);
+        pids.push_back(std::to_string(subject->pid));
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return (group.subjects.size() == 1 ? "process " : "processes ") + hang::listed(pids);
 }
 
-bool print_by_gdb(const std::string& gdb, pid_t pid) {
-    return print_by({gdb, "-p", std::to_string(pid), "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex",
-                     "thread apply all -q backtrace 30"},
-                    pid);
+std::string heading(const StackGroup& group, uint64_t home) {
+    std::vector<hang::ProcessName> names;
+    for (const StackSubject* subject : group.subjects) names.push_back(subject->process);
+    std::string memory = std::to_string(group.least_memory);
+    if (group.most_memory != group.least_memory) memory += " to " + std::to_string(group.most_memory);
+    return "---- " + hang::names_of(std::move(names), home) + group.subjects[0]->suffix + ", " + pids_of(group) + "\n  state " +
+           any_of(group.states) + ", waiting in " + any_of(group.waits) + ", threads " + any_of(group.threads) + ", memory " +
+           memory + " kB\n";
 }
 
-bool runs_python(pid_t pid) {
-    char link[64], program[4096];
-    std::snprintf(link, sizeof link, "/proc/%d/exe", pid);
-    const ssize_t n = readlink(link, program, sizeof program);
-    const std::string path(program, n > 0 ? static_cast<size_t>(n) : 0);
-    return path.find("python", path.rfind('/') + 1) != std::string::npos;
+/// The programs that take stacks where libdw cannot, or of Python's functions.
+struct StackPrograms {
+    std::string gdb, py_spy;
+};
+
+StackPrograms find_programs() {
+    const char* path = std::getenv("PATH");
+    const std::string where = path ? path : "/usr/bin:/bin";
+    return {can_read_stacks() ? std::string() : find_program("gdb", where, "/"), find_program("py-spy", where, "/")};
+}
+
+std::string stacks_of(pid_t pid, const StackPrograms& programs, bool all_frames, StackClock::time_point give_up) {
+    std::string text;
+    const auto limit = [&] { return std::min(StackClock::now() + kOne, give_up); };
+    if (!programs.py_spy.empty() && runs_python(pid)) text = stacks_by_py_spy(programs.py_spy, pid, limit());
+    if (!programs.gdb.empty()) return text + stacks_by_gdb(programs.gdb, pid, limit());
+    return text + read_stacks(pid, all_frames, limit());
 }
 
 }  // namespace
 
-void print_stacks(const std::vector<std::pair<std::string, pid_t>>& processes) {
-    const char* path = std::getenv("PATH");
-    const std::string where = path ? path : "/usr/bin:/bin";
-    const std::string gdb = find_program("gdb", where, "/"), py_spy = find_program("py-spy", where, "/");
-    if (gdb.empty()) std::fprintf(stderr, "(install gdb to see stacks here)\n");
-    const auto give_up = SteadyClock::now() + kAll;
-    for (const auto& [name, pid] : processes) {
-        std::fprintf(stderr, "---- %s, process %d\n", name.c_str(), pid);
-        print_proc(pid);
-        if (!py_spy.empty() && runs_python(pid) && SteadyClock::now() < give_up)
-            print_by({py_spy, "dump", "--pid", std::to_string(pid)}, pid);
-        if (!gdb.empty() && SteadyClock::now() < give_up) print_by_gdb(gdb, pid);
+std::string take_stacks(const std::vector<StackSubject>& subjects, uint64_t home, const StackOptions& options) {
+    const StackPrograms programs = find_programs();
+    const auto begin = StackClock::now(), give_up = begin + options.share;
+    auto report = begin + kProgress;
+    std::map<std::pair<std::string, std::string>, size_t> places;  // by suffix and stacks
+    std::vector<std::pair<StackGroup, std::string>> groups;
+    size_t taken = 0;
+    for (const StackSubject& subject : subjects) {
+        if (StackClock::now() >= give_up) break;
+        const std::string text = stacks_of(subject.pid, programs, options.all_frames, give_up);
+        const auto [place, added] = places.emplace(std::pair(subject.suffix, text), groups.size());
+        if (added) groups.emplace_back(StackGroup(), text);
+        add(groups[place->second].first, subject);
+        ++taken;
+        if (StackClock::now() < report) continue;
+        report = StackClock::now() + kProgress;
+        if (options.taken) options.taken(taken);
     }
+    std::string all;
+    for (const auto& [group, text] : groups) all += heading(group, home) + text;
+    if (taken < subjects.size())
+        all += hang::text("stacks of %zu of %zu processes (the %lld s for stacks are over)\n", taken, subjects.size(),
+                          static_cast<long long>(options.share.count()));
+    return all;
 }
 
 }  // namespace starling::launch

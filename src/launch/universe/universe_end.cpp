@@ -188,7 +188,7 @@ void Universe::show_stacks(JobClient& patron) {
     stacks_awaited_[&patron] = awaited + 1;
     on_stacks_shown(patron);
     // A hanging debugger must not delay the end of the job forever.
-    constexpr std::chrono::seconds kLongest{40};
+    constexpr std::chrono::seconds kLongest{20};
     loop_.after(kLongest, [this, alive = alive_, &patron] {
         if (!*alive || !stacks_awaited_.contains(&patron)) return;
         stacks_awaited_[&patron] = 1;

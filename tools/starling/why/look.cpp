@@ -1,12 +1,11 @@
 #include "starling/why/look.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -20,6 +19,8 @@
 namespace starling::hang {
 
 namespace {
+
+constexpr std::chrono::seconds kStackShare{40};
 
 /// Values that /proc shows for a process.
 struct ProcStat {
@@ -147,26 +148,17 @@ std::vector<JobReport> look(const std::string& filter, int launcher, bool all_us
     return reports;
 }
 
-void add_stacks(JobReport& job) {
-    std::vector<std::pair<std::string, pid_t>> processes;
+void add_stacks(JobReport& job, bool all_frames) {
+    std::vector<launch::StackSubject> subjects;
     for (const RankReport& rank : job.ranks)
-        if (rank.doing < Doing::ended)
-            processes.emplace_back(fmt::format("{} on {}", name_of(rank.process, job.id), rank.host), rank.pid);
-    int ends[2];
-    if (processes.empty() || pipe2(ends, O_CLOEXEC) != 0) return;
-    // print_stacks() writes to standard error, so a child runs it with a pipe there.
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], 2);
-        launch::print_stacks(processes);
-        _exit(0);
-    }
-    close(ends[1]);
-    char buffer[16 << 10];
-    for (ssize_t got; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;)
-        job.stacks.append(buffer, static_cast<size_t>(got));
-    close(ends[0]);
-    if (child > 0) waitpid(child, nullptr, 0);
+        if (rank.doing < Doing::ended) subjects.push_back({rank.process, rank.pid, " on " + rank.host});
+    launch::StackOptions options;
+    options.all_frames = all_frames;
+    options.share = kStackShare;
+    options.taken = [&](size_t taken) {
+        fmt::print(stderr, "starling: stacks of {} of {} processes\n", taken, subjects.size());
+    };
+    job.stacks = launch::take_stacks(subjects, job.id, options);
 }
 
 }  // namespace starling::hang

@@ -26,7 +26,8 @@ struct JobReport {
 /// other users. Takes `interval` seconds.
 std::vector<JobReport> look(const std::string& filter, int launcher, bool all_users, double interval);
 
-/// Adds the stacks of the job's processes on this host. Takes up to half a minute.
-void add_stacks(JobReport& job);
+/// Adds the stacks of the job's processes on this host. `all_frames`: do not hide frames and threads of the library. Takes 40 s at most, and
+/// prints the progress to standard error if it takes longer than 2 s.
+void add_stacks(JobReport& job, bool all_frames);
 
 }  // namespace starling::hang

@@ -66,6 +66,7 @@ bool all_quiet(const std::vector<JobReport>& jobs, double seconds) {
 std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& jobs) {
     std::vector<std::string> words{"why", "--raw", "--here", "--interval", fmt::format("{:g}", options.interval)};
     if (options.stacks) words.push_back("--stacks");
+    if (options.all_frames) words.push_back("--all-frames");
     if (options.all_users) words.push_back("--all-users");
     if (options.launcher == 0 && !options.job.empty()) words.push_back(quoted(options.job));
     if (options.launcher != 0 && jobs.size() == 1) words.push_back(fmt::format("{:016x}", jobs[0].id));
@@ -102,7 +103,7 @@ int run_why(const WhyOptions& options) {
         }))
         return 0;
     if (options.stacks)
-        for (JobReport& job : jobs) hang::add_stacks(job);
+        for (JobReport& job : jobs) hang::add_stacks(job, options.all_frames);
     if (options.raw) {
         fmt::print("{}\n", hang::to_line(jobs));
         return 0;

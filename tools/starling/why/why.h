@@ -13,6 +13,7 @@ struct WhyOptions {
     bool here = false;               ///< true: inspect this host only
     std::vector<std::string> hosts;  ///< additional hosts to inspect
     bool stacks = false;
+    bool all_frames = false;  ///< true: stacks with the frames and threads of the library
     bool json = false;
     bool raw = false;            ///< true: print the output that `starling why` on another host parses
     int launcher = 0;            ///< process id of a launcher: only its jobs are inspected

@@ -1,0 +1,91 @@
+// Stacks of hanging processes: which frames are shown, equal ones merged, and a share of time that ends.
+#include "launch/process/stack_traces.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "launch/process/stack_walk.h"
+
+namespace starling::launch {
+namespace {
+
+constexpr hang::ProcessName kFirst{7, 0}, kSecond{7, 1};
+
+StackFrame frame(const char* function, const char* module, const char* source = "") { return {function, module, source}; }
+
+std::string shown(std::vector<ThreadStack> threads) {
+    ProcessStacks stacks{std::move(threads), ""};
+    hide_library_frames(stacks);
+    return stacks_text(stacks, false);
+}
+
+TEST(StackText, FramesBelowTheMpiCallAreHidden) {
+    EXPECT_EQ(shown({{1,
+                      {frame("ppoll", "libc.so.6"), frame("starling::progress::wait", "libmpi_abi.so.1", "wait.cpp:3"),
+                       frame("PMPI_Barrier", "libmpi_abi.so.1", "entries.cpp:9"), frame("MPI_Barrier", "libmpi.so.40"),
+                       frame("exchange", "heat2d", "heat2d.c:118"), frame("main", "heat2d", "heat2d.c:160")}}}),
+              "  MPI_Barrier (libmpi.so.40)\n  exchange (heat2d.c:118)\n  main (heat2d.c:160)\n");
+}
+
+TEST(StackText, ACallbackOfTheProgramIsShownWithTheCallAroundIt) {
+    EXPECT_EQ(
+        shown({{1,
+                {frame("my_operation", "heat2d", "heat2d.c:5"), frame("reduce", "libmpi_abi.so.1"),
+                 frame("PMPI_Reduce", "libmpi_abi.so.1"), frame("main", "heat2d", "heat2d.c:160")}}}),
+        "  my_operation (heat2d.c:5)\n  reduce (libmpi_abi.so.1)\n  PMPI_Reduce (libmpi_abi.so.1)\n  main (heat2d.c:160)\n");
+}
+
+TEST(StackText, ThreadsOfTheLibraryAreHiddenUnlessThereIsNoOther) {
+    const ThreadStack progress{2, {frame("ppoll", "libc.so.6"), frame("run", "libmpi_abi.so.1"), frame("clone3", "libc.so.6")}};
+    EXPECT_EQ(shown({{1, {frame("main", "heat2d", "heat2d.c:1")}}, progress}), "  main (heat2d.c:1)\n");
+    EXPECT_EQ(shown({progress}), "  ppoll (libc.so.6)\n  run (libmpi_abi.so.1)\n  clone3 (libc.so.6)\n");
+}
+
+TEST(StackText, FramesOfAPythonInterpreterAreOneLine) {
+    EXPECT_EQ(shown({{1, {frame("PMPI_Recv", "libmpi_abi.so.1"), frame("a", "python3.11"), frame("b", "python3.11")}}}),
+              "  PMPI_Recv (libmpi_abi.so.1)\n  2 frames of python3.11 (--all-frames shows them)\n");
+}
+
+/// Children that sleep until the test ends.
+class StackTraces : public testing::Test {
+  protected:
+    void SetUp() override {
+        for (pid_t& pid : children_) {
+            pid = fork();
+            if (pid == 0)
+                for (;;) pause();
+        }
+    }
+    void TearDown() override {
+        for (pid_t pid : children_) {
+            kill(pid, SIGKILL);
+            waitpid(pid, nullptr, 0);
+        }
+    }
+    std::vector<StackSubject> subjects() const { return {{kFirst, children_[0], " (x)"}, {kSecond, children_[1], " (x)"}}; }
+    pid_t children_[2];
+};
+
+TEST_F(StackTraces, EqualStacksAreMerged) {
+    const std::string text = take_stacks(subjects(), 7, {});
+    EXPECT_EQ(text.find("---- rank 0 and rank 1 (x), processes " + std::to_string(children_[0]) + " and "), 0u) << text;
+    EXPECT_NE(text.find("pause (libc.so.6)\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("----"), text.rfind("----")) << text;
+}
+
+TEST_F(StackTraces, TheTextSaysHowManyWereTakenInTheShare) {
+    StackOptions options;
+    options.share = std::chrono::seconds(0);
+    EXPECT_EQ(take_stacks(subjects(), 7, options), "stacks of 0 of 2 processes (the 0 s for stacks are over)\n");
+}
+
+TEST_F(StackTraces, AProcessThatHasEndedIsNoError) {
+    const std::string text = take_stacks({{kFirst, 1 << 30, ""}}, 7, {});
+    EXPECT_NE(text.find("  no stack: "), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace starling::launch
