@@ -327,7 +327,9 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
                 MPI_ERR_OTHER,
                 "/proc is not mounted, so the shared memory of job %llx cannot be opened; mount it (mount -t proc proc /proc)",
                 static_cast<unsigned long long>(address.id));
-        return fail(MPI_ERR_PROC_ABORTED, "job %llx has ended, or belongs to another user or container (%s: %s)",
+        return fail(MPI_ERR_PROC_ABORTED,
+                    "job %llx has ended, or belongs to another user or container (%s: %s); a process in a container needs the "
+                    "process ids of its launcher (docker run --pid=host)",
                     static_cast<unsigned long long>(address.id), path, std::strerror(error));
     }
     error = map(fd, address, out);

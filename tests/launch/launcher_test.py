@@ -185,6 +185,16 @@ class Starting(Case):
     def test_one_process_without_n(self):
         self.assertEqual(self.mpiexec("echo", "one")[:2], (0, "one\n"))
 
+    def test_a_job_that_is_not_here_is_explained(self):
+        _, job, _ = self.mpiexec("sh", "-c", "echo $STARLING_JOB")
+        environment = dict(self.environment, STARLING_JOB=job.strip(), STARLING_RANK="0")
+        code, out, _ = self.run_command(PROBE, "init", env=environment)
+        self.assertEqual(code, 99)
+        self.assertRegex(out, r"job \w+ has ended, or belongs to another user or container \(.*\); .*docker run --pid=host")
+        code, _, err = self.run_command(BUILD / "tests" / "mpi" / "ordering", env=environment)
+        self.assertNotEqual(code, 0)
+        self.assertRegex(err, r"^starling: MPI_Init: job \w+ has ended")
+
     def test_several_commands(self):
         code, out, _ = self.mpiexec("-n", 1, "echo", "a", ":", "-n", 2, "echo", "b")
         self.assertEqual((code, sorted(out.split())), (0, ["a", "b", "b"]))
@@ -527,6 +537,14 @@ class Cores(Case):
             self.assertTrue(all(int(core) in cores for _, core in found), err)
         code, _, err = self.mpiexec("--report-bindings", "-n", len(cores) + 1, "true")
         self.assertEqual(len(re.findall(unbound + ": there are more ranks than cores", err)), len(cores) + 1, err)
+        go = pathlib.Path(self.directory, "go")
+        busy = self.popen(MPIEXEC, "-n", len(cores), "sh", "-c", f"echo up; while [ ! -e {go} ]; do sleep 0.02; done")
+        for _ in cores:
+            self.assertEqual(busy.stdout.readline(), "up\n")
+        _, _, err = self.mpiexec("--report-bindings", "-n", 1, "true")
+        self.assertRegex(err, unbound + rf": your other jobs have \d+ ranks? on the {len(cores)} cores here\n")
+        go.touch()
+        busy.communicate(timeout=LIMIT)
         code, _, err = self.mpiexec("--report-bindings", "--bind-to", "none", "-n", 2, "true")
         self.assertEqual(len(re.findall(unbound + "$", err, re.M)), 2, err)
         # A mask narrower than the machine must be kept.
@@ -590,6 +608,15 @@ class Ending(Case):
         self.assertEqual(code, 42)
         self.assertRegex(err, r"rank 0 .*called MPI_Abort with code 42; ending the other 2")
         self.assertNotEqual(self.mpiexec(PROBE, "init", "abort 0")[0], 0)
+
+    def test_the_others_are_counted(self):
+        for ranks, rest in ((2, "ending the other process"), (3, "ending the other 2")):
+            code, _, err = self.mpiexec("-n", ranks, "sh", "-c", "[ $STARLING_RANK = 0 ] && exit 9; sleep 60")
+            self.assertEqual((code, err.count("\n")), (9, 1))
+            self.assertTrue(err.endswith(f"exited with code 9; {rest}\n"), err)
+        for ranks, rest in ((2, "the other process goes on"), (3, "the other 2 go on")):
+            _, _, err = self.mpiexec("--enable-recovery", "-n", ranks, "sh", "-c", "[ $STARLING_RANK = 0 ] && exit 9; sleep 0.5")
+            self.assertTrue(err.endswith(f"exited with code 9; {rest}\n"), err)
 
     def test_a_wrapped_rank_that_crashes(self):
         wrapper = self.script('"$@"; exit 0')

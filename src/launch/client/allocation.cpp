@@ -144,8 +144,7 @@ std::string use_allocation(Options& options) {
     const Allocation job = find_allocation();
     if (job.hosts.empty()) return job.problem;
     for (Program& program : options.programs) program.hosts = job.hosts;
-    options.allocation = "using the " + std::to_string(job.hosts.size()) + (job.hosts.size() == 1 ? " host" : " hosts") +
-                         " of this " + job.manager + " job";
+    options.allocation = "using the " + number_of(job.hosts.size(), "host") + " of this " + job.manager + " job";
     if (job.hosts.size() == 1 && is_this_machine(job.hosts[0].name)) return {};
     if (job.agent.empty() || !options.agent.empty() || config().launcher_agent) return {};
     options.agent = job.agent;

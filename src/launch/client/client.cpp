@@ -21,6 +21,7 @@
 #include "launch/common/client_protocol.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/common/signals.h"
+#include "launch/common/text.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
@@ -263,10 +264,8 @@ class DaemonClient {
             return true;
         }
         if (options_.verbose) {
-            std::fprintf(stderr,
-                         "mpiexec: started through the standing daemons of %u hosts: nothing had to be "
-                         "started first\n",
-                         reply.hosts);
+            std::fprintf(stderr, "mpiexec: started through the standing daemons of %s: nothing had to be started first\n",
+                         number_of(reply.hosts, "host").c_str());
         }
         reading_ = true;
         reader_.next();

@@ -16,6 +16,7 @@
 #include "control/well_known_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/hosts.h"
+#include "launch/common/text.h"
 #include "launch/universe/name_client.h"
 
 namespace starling::launch {
@@ -130,7 +131,7 @@ int start_standing(const StartOptions& options) {
     const bool started = control::start_detached(program, arguments, false, problem);
     close(file);
     if (!started) return complain(problem);
-    std::printf("daemons are up on %zu hosts; mpiexec finds them\n", options.hosts.size());
+    std::printf("daemons are up on %s; mpiexec finds them\n", number_of(options.hosts.size(), "host").c_str());
     return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launch/common/text.h"
+
 namespace starling::launch {
 
 std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
@@ -38,7 +40,7 @@ Choice choose_way(const Options& options, bool standing, const std::string& refu
         choice.problem = refusal;
     } else if (options.way == LaunchMethod::agent || !all_here) {
         choice.way = LaunchMethod::agent;
-        choice.why = "starting daemons on " + std::to_string(hosts.size()) + " hosts through the agent" +
+        choice.why = "starting daemons on " + number_of(hosts.size(), "host") + " through the agent" +
                      (refusal.empty() ? "" : ": " + refusal);
     } else {
         choice.why = "started by mpiexec itself, on this machine" + (refusal.empty() ? "" : ": " + refusal);

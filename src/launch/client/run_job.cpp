@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "launch/common/repeated_signal.h"
+#include "launch/common/text.h"
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
@@ -117,7 +118,7 @@ class Terminal : public LocalClient {
         }
         const auto up = [](const UniverseHost& host) { return host.state == UniverseHost::HostState::up; };
         const auto others = std::count_if(universe_.hosts().begin() + 1, universe_.hosts().end(), up);
-        detail("daemons are up on " + std::to_string(others) + " other hosts");
+        detail("daemons are up on " + number_of(static_cast<uint64_t>(others), "other host"));
         if (const std::string names = universe_.aliases(); !names.empty()) detail(names);
         start();
     }

@@ -37,6 +37,10 @@ std::string read_lines(const std::string& what, const std::string& path,
     return problem;
 }
 
+std::string number_of(uint64_t count, std::string_view noun) {
+    return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+}
+
 std::string lowercase(std::string_view text) {
     std::string out(text);
     std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

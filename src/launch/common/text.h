@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ bool read_number(std::string_view text, Number& out) {
 
 /// Removes the next word from the front of `text` and returns it without surrounding blanks; empty at the end.
 std::string_view parse_word(std::string_view& text);
+
+/// Returns "1 host" or "3 hosts", "1 process" or "3 processes".
+std::string number_of(uint64_t count, std::string_view noun);
 
 /// Returns the text with ASCII letters in lower case.
 std::string lowercase(std::string_view text);

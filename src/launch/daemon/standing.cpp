@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/signals.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -112,8 +113,8 @@ void StandingRoot::end(int code) {
 }
 
 std::string StandingRoot::status() const {
-    std::string text = "standing daemons, process " + std::to_string(getpid()) + ": " + std::to_string(universe_->jobs()) +
-                       " jobs, " + std::to_string(universe_->processes()) + " processes\n";
+    std::string text = "standing daemons, process " + std::to_string(getpid()) + ": " + number_of(universe_->jobs(), "job") +
+                       ", " + number_of(universe_->processes(), "process") + "\n";
     for (const UniverseHost& host : universe_->hosts()) {
         if (!host.offered && host.placed == 0) continue;
         text += "  " + host.name + ": " + state_of(host) + ", " + std::to_string(host.placed) + " of " +

@@ -39,8 +39,7 @@ void Launcher::fail_for_absent(LocalJob& job, uint32_t absent) {
     const bool goes_on = job.segment.header().recovers != 0;
     RankFailure failure;
     failure.rank = absent;
-    failure.sentence = absence_of(job, absent) + ", but others wait for it; " + (goes_on ? "the other " : "ending the other ") +
-                       std::to_string(job.running) + (goes_on ? " go on" : "");
+    failure.sentence = absence_of(job, absent) + ", but others wait for it; " + fate_of_others(job.running, goes_on);
     if (!goes_on) end_ranks(job, static_cast<int>(absent));
     superior_->failed(job, failure);
 }

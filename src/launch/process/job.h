@@ -49,4 +49,7 @@ struct LocalJob {
     const LocalRank& at(uint32_t rank) const { return ranks[segment.local_index(rank)]; }
 };
 
+/// Returns the end of a sentence about a failed rank: what happens to the `running` others.
+std::string fate_of_others(uint32_t running, bool goes_on);
+
 }  // namespace starling::launch

@@ -198,9 +198,7 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
     // Only a launcher with all ranks of the job knows how many still run.
-    if (header.local_ranks == header.size && job.running > 0)
-        failure.sentence +=
-            (goes_on ? "; the other " : "; ending the other ") + std::to_string(job.running) + (goes_on ? " go on" : "");
+    if (header.local_ranks == header.size && job.running > 0) failure.sentence += "; " + fate_of_others(job.running, goes_on);
     if (well) failure.sentence.clear();
     if (goes_on) {
         kill(-job.at(rank).pid, SIGKILL);  // also kill the processes that the rank has started
@@ -208,6 +206,11 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
         end_ranks(job, static_cast<int>(rank));
     }
     superior_->failed(job, failure);
+}
+
+std::string fate_of_others(uint32_t running, bool goes_on) {
+    if (running == 1) return goes_on ? "the other process goes on" : "ending the other process";
+    return (goes_on ? "the other " : "ending the other ") + std::to_string(running) + (goes_on ? " go on" : "");
 }
 
 void Launcher::mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks) {

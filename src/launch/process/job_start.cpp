@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "job/environment.h"
 #include "job/places.h"
+#include "launch/common/text.h"
 #include "launch/process/compat.h"
 #include "launch/process/control_server.h"
 #include "launch/process/foreign_mpi_check.h"
@@ -207,6 +208,7 @@ void Launcher::count_cores(const LocalJob& job) {
     for (const LocalJob& other : jobs_)
         if (&other != &job) use.add(other.segment);
     for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
+    ranks_of_others_ = use.ranks();
     // With more ranks than cores, leave the placement to the kernel, which has to share the cores anyway.
     if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
 }
@@ -235,9 +237,13 @@ void Launcher::report_binding(LocalJob& job, uint32_t rank) {
         print("rank %u on %s is bound to core %u", rank, host, bound);
     else if (use_ && word != job::CpuLocation::kNowhere)
         print("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
+    else if (job.style.binding != Binding::automatic)
+        print("rank %u on %s is not bound", rank, host);
+    else if (job.ranks.size() > cores_allowed())
+        print("rank %u on %s is not bound: there are more ranks than cores", rank, host);
     else
-        print("rank %u on %s is not bound%s", rank, host,
-              job.style.binding == Binding::automatic ? ": there are more ranks than cores" : "");
+        print("rank %u on %s is not bound: your other jobs have %s on the %s here", rank, host,
+              number_of(ranks_of_others_, "rank").c_str(), number_of(cores_allowed(), "core").c_str());
 }
 
 StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input) {

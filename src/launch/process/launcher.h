@@ -200,7 +200,8 @@ class Launcher {
     std::unordered_map<pid_t, Running> running_;
     int null_input_ = -1;
     CoreMap cores_;
-    std::optional<CoreUse> use_;  ///< load of the cores; set while a job starts whose ranks start on the least used ones
+    uint32_t ranks_of_others_ = 0;  ///< number of this user's ranks in other jobs, counted when a job starts
+    std::optional<CoreUse> use_;    ///< load of the cores; set while a job starts whose ranks start on the least used ones
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/config.h"
+#include "launch/common/text.h"
 #include "launch/process/process_environment.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
@@ -27,8 +28,8 @@ std::string Universe::refusal(const JobSpec& spec) const {
         for (const HostSlots& wanted : program.hosts) {
             const uint32_t host = find_host(wanted.name);
             if (host == job::kNoHost)
-                return "host '" + wanted.name + "' is not one of the " + std::to_string(offered()) +
-                       " hosts of the standing daemons";
+                return "host '" + wanted.name + "' is not one of the " + number_of(offered(), "host") +
+                       " of the standing daemons";
             const UniverseHost::HostState state = hosts_[host].state;
             if (state == UniverseHost::HostState::lost || state == UniverseHost::HostState::failed)
                 return "the standing daemons have lost host '" + wanted.name + "' (" + hosts_[host].problem + ")";
@@ -284,7 +285,7 @@ void Universe::start_done(UniverseJob& job) {
     outcome.job = job.id();
     if (job.patron) {
         detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command + " on " +
-                                std::to_string(job.tree_hosts.size()) + (job.tree_hosts.size() == 1 ? " host" : " hosts"));
+                                number_of(job.tree_hosts.size(), "host"));
     }
     const Started started = std::move(job.started);
     if (started) started(outcome);

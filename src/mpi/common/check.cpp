@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kAbortCode = 1;
 
-// Returns "rank 2 of job-command", or "this process" if the job is not known.
+// Returns "rank 2 of job-command", or "starling" if the job is not known.
 std::string who() {
     const link::Process& me = link::self();
-    if (!me.job || !me.job->mapped()) return "this process";
+    if (!me.job || !me.job->mapped()) return "starling";
     return "rank " + std::to_string(me.rank) + " of " + me.job->segment().header().command;
 }
 
