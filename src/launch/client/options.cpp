@@ -214,9 +214,9 @@ class Parser {
         if (check_setting(name.c_str(), value.c_str()) != 0)
             error_ = "'--set " + text + "' is refused: " + std::string(failure_text());
         global_.emplace_back(name, value);
-        // The variables by which a process finds its job are not mpiexec's: it would take itself for a rank.
-        for (const char* own : {"STARLING_JOB", "STARLING_RANK", "STARLING_LAUNCHER", "STARLING_CHECKED"})
-            if (name == own) return;
+        // Variables that mpiexec sets for the ranks are not its own: with them it would take itself for a rank.
+        const Variable* variable = find_variable(name.c_str());
+        if (variable && variable->type == VariableType::reserved && name != "STARLING_UNIVERSE") return;
         out_.settings.emplace_back(name, value);
     }
 
