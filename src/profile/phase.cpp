@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/phase_name.h"
 #include "base/state.h"
 #include "profile/collectives.h"
 #include "profile/traffic.h"
@@ -40,6 +41,7 @@ PhaseId begin_phase(std::string_view name, PhaseMark mark) {
     phases.now = begun;
     ++phases.all[begun].occurrences;
     phases.all[begun].began = now_ns();
+    publish_phase_name(name);
     return begun;
 }
 

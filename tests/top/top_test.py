@@ -102,6 +102,18 @@ class Shown(WithJob):
         self.assertIn(copied, (0, (RANKS - 1) << 20))  # 0 if the kernel forbids direct copies
         self.assertEqual(first["messages_tcp"] + first["messages_udp"], 0)
 
+    def test_call_phase_cpu_and_memory(self):
+        for _ in range(5):
+            ranks = self.mine()["ranks"]
+            if ranks[1].get("call") and ranks[0]["cores"] > ranks[1]["cores"]:
+                break
+        self.assertEqual([rank.get("phase") for rank in ranks], ["uneven work"] * RANKS)
+        self.assertNotIn("call", ranks[0])  # it computes
+        self.assertEqual(ranks[1]["call"], "MPI_Barrier")
+        self.assertGreater(ranks[0]["cores"], ranks[1]["cores"])
+        resident = int(Path(f"/proc/{ranks[0]['pid']}/statm").read_text(encoding="utf-8").split()[1]) * 4
+        self.assertAlmostEqual(ranks[0]["memory_kb"], resident, delta=resident / 4)
+
     def test_looking_changes_nothing(self):
         before, after = self.mine()["ranks"], self.mine()["ranks"]
         for old, new in zip(before, after):
@@ -120,7 +132,7 @@ class Shown(WithJob):
         lines = out.splitlines()
         head = next(i for i, line in enumerate(lines) if self.id in line)
         self.assertIn("3 ranks on " + os.uname().nodename, lines[head])
-        for column in ("rank", "host", "pid", "state", "wait%", "conns", "ring msg"):
+        for column in ("rank", "host", "pid", "state", "wait%", "cpu%", "mem", "call", "phase", "conns", "ring msg"):
             self.assertIn(column, lines[head + 1])
         self.assertEqual([line.split()[0] for line in lines[head + 2:head + 2 + RANKS]], ["0", "1", "2"])
         self.assertNotIn("\033", out)
@@ -160,7 +172,7 @@ class Screen:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execv(STARLING, [STARLING, "top", *words])
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 130, 0, 0))
         self.text = ""
 
     def read_until(self, wanted, after=0):
@@ -197,6 +209,18 @@ class Terminal(WithJob):
         self.assertEqual(screen.end(), 0)
         self.assertTrue(screen.text.endswith("\033[?25h\033[?1049l"), screen.text[-40:])
 
+    def test_help_and_why(self):
+        screen = Screen(self.id, "--interval", "0.3")
+        self.assertTrue(screen.read_until("?: help"), screen.text)
+        self.assertTrue(screen.read_until("select a rank", screen.press("?")))
+        self.assertTrue(screen.read_until("sort (rank)", screen.press("x")))
+        self.assertTrue(screen.read_until("\033[7m     0", screen.press("g")), "the first rank is marked")
+        screen.press("\033[B")  # arrow down
+        self.assertTrue(screen.read_until("rank 1 waits in MPI_", screen.press("w")), screen.text[-2000:])
+        self.assertTrue(screen.read_until("sort (rank)", screen.press("\033")))
+        screen.press("q")
+        self.assertEqual(screen.end(), 0)
+
     def test_no_line_is_wider_than_the_screen(self):
         screen = Screen(self.id, "--interval", "0.2")
         self.assertTrue(screen.read_until("q: quit"))
@@ -212,7 +236,7 @@ class Terminal(WithJob):
                 while not line[end].isalpha():
                     end += 1
                 line = line[:start] + line[end + 1:]
-            self.assertLessEqual(len(line), 100, line)
+            self.assertLessEqual(len(line), 130, line)
 
     def test_a_signal_ends_it_and_restores_the_terminal(self):
         screen = Screen(self.id)

@@ -1,5 +1,6 @@
 // A job in a known state. Rank 0 sends 100 small messages and a large one to each other rank. Then rank 0 computes while the others wait
 // for it, until its standard input closes.
+#include <mpi-ext.h>
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@ enum { kMessages = 100, kLarge = 1 << 20 };
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
+    MPIX_Phase_begin(MPI_COMM_WORLD, "uneven work");
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

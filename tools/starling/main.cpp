@@ -37,8 +37,8 @@ int main(int argc, char** argv) {
     top_command->add_option("--interval", top.interval, "Seconds between two updates")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
-    top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages or bytes")
-        ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes"}))
+    top_command->add_option("--sort", top.sort, "Order of a job's ranks: rank, waiting, messages, bytes, cpu or memory")
+        ->check(CLI::IsMember({"rank", "waiting", "messages", "bytes", "cpu", "memory"}))
         ->capture_default_str();
     top_command->add_flag("--all-users", top.all_users, "Include jobs of all users, for root; their data may be forged");
     top_command->add_flag("--all-hosts", top.all_hosts, "Include the other hosts of the jobs on this host, through the agent");

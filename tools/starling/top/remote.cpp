@@ -30,6 +30,10 @@ RankView rank_of(const Json& from) {
     rank.doing = doing_of(from.at("state"));
     rank.waiting = from.at("waiting");
     rank.asleep = from.at("asleep");
+    rank.cores = from.value("cores", 0.0);
+    rank.memory_kb = from.value("memory_kb", uint64_t{0});
+    rank.call = printable(from.value("call", ""));
+    rank.phase = printable(from.value("phase", ""));
     rank.counted = from.contains("counters");
     if (!rank.counted) return rank;
     // Find counters by name: the other host's table may be of another version.

@@ -60,6 +60,10 @@ double weight(const RankView& rank, const Style& style) {
             return sum_over_paths(rank, &Path::messages, style.totals);
         case Order::bytes:
             return sum_over_paths(rank, &Path::bytes, style.totals);
+        case Order::cpu:
+            return rank.cores;
+        case Order::memory:
+            return static_cast<double>(rank.memory_kb);
         case Order::rank:
             break;
     }
@@ -91,8 +95,27 @@ std::string head_of(const JobView& job) {
                        job.owner_pid);
 }
 
-std::string titles(const std::vector<Path>& shown, const Style& style) {
-    std::string line = fmt::format("{:>6} {:<12} {:>8} {:<11} {:>5} {:>5}", "rank", "host", "pid", "state", "wait%", "conns");
+/// The columns of the list: paths that carried messages, and whether a rank has marked a phase.
+struct Columns {
+    std::vector<Path> paths;
+    bool phases = false;
+};
+
+Columns columns_of(const std::vector<JobView>& jobs) {
+    Columns columns;
+    for (const Path& path : paths())
+        if (used(path, jobs)) columns.paths.push_back(path);
+    for (const JobView& job : jobs)
+        for (const RankView& rank : job.ranks) columns.phases |= !rank.phase.empty();
+    return columns;
+}
+
+std::string titles(const Columns& columns, const Style& style) {
+    const std::vector<Path>& shown = columns.paths;
+    std::string line = fmt::format("{:>6} {:<12} {:>8} {:<11} {:>5} {:>4} {:>5} {:<15}", "rank", "host", "pid", "state",
+                                   "wait%", "cpu%", "mem", "call");
+    if (columns.phases) line += fmt::format(" {:<12}", "phase");
+    line += fmt::format(" {:>5}", "conns");
     for (const Path& path : shown) {
         const std::string messages = path.title + std::string(style.totals ? " msg" : " msg/s");
         line += fmt::format(" | {:>11} {:>6}", messages, style.totals ? "B" : "B/s");
@@ -101,12 +124,17 @@ std::string titles(const std::vector<Path>& shown, const Style& style) {
     return line;
 }
 
-std::string line_of(const RankView& rank, const std::vector<Path>& shown, const Style& style) {
+std::string line_of(const RankView& rank, const Columns& columns, const Style& style) {
     static const size_t kConnections = row("connections"), kGroups = row("groups"), kReady = row("groups_usable"),
                         kRepeats = row("group_repeats");
+    const std::vector<Path>& shown = columns.paths;
     const std::string connections = rank.counted ? fmt::format("{}", rank.values[kConnections]) : "-";
-    std::string line = fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>5}", rank.rank, rank.host, rank.pid,
-                                   name(rank.doing), rank.waiting * 100, connections);
+    std::string line =
+        fmt::format("{:>6} {:<12.12} {:>8} {:<11} {:>5.0f} {:>4.0f} {:>5} {:<15.15}", rank.rank, rank.host, rank.pid,
+                    name(rank.doing), rank.waiting * 100, rank.cores * 100,
+                    short_number(static_cast<double>(rank.memory_kb) * 1024), rank.call.empty() ? "-" : rank.call);
+    if (columns.phases) line += fmt::format(" {:<12.12}", rank.phase.empty() ? "-" : rank.phase);
+    line += fmt::format(" {:>5}", connections);
     for (const Path& path : shown) {
         line += fmt::format(" | {:>11} {:>6}", short_number(number(rank, path.messages, style.totals)),
                             short_number(number(rank, path.bytes, style.totals)));
@@ -117,9 +145,11 @@ std::string line_of(const RankView& rank, const std::vector<Path>& shown, const 
     return line;
 }
 
-void add(std::vector<std::string>& to, std::string line, const Style& style, const char* escape = "") {
-    if (style.width > 0 && line.size() > style.width) line.resize(style.width);
-    to.push_back(style.color && *escape ? escape + line + "\033[0m" : line);
+void add(std::vector<ListLine>& to, ListLine line, const Style& style, const char* escape = "") {
+    if (style.width > 0 && line.text.size() > style.width) line.text.resize(style.width);
+    if (style.color && *escape) line.text = escape + line.text + "\033[0m";
+    if (line.rank && line.rank == style.selected) line.text = "\033[7m" + line.text + "\033[0m";
+    to.push_back(std::move(line));
 }
 
 const char* color(Doing doing) {
@@ -137,8 +167,10 @@ const char* color(Doing doing) {
 }
 
 Json json_of(const RankView& rank) {
-    Json out{{"rank", rank.rank},         {"host", rank.host},       {"pid", rank.pid},
-             {"state", name(rank.doing)}, {"waiting", rank.waiting}, {"asleep", rank.asleep}};
+    Json out{{"rank", rank.rank},       {"host", rank.host},     {"pid", rank.pid},     {"state", name(rank.doing)},
+             {"waiting", rank.waiting}, {"asleep", rank.asleep}, {"cores", rank.cores}, {"memory_kb", rank.memory_kb}};
+    if (!rank.call.empty()) out["call"] = rank.call;
+    if (!rank.phase.empty()) out["phase"] = rank.phase;
     if (rank.core != job::kNotBound) out["core"] = rank.core;
     if (!rank.counted) return out;
     size_t count = 0;
@@ -170,16 +202,14 @@ void sort_ranks(std::vector<JobView>& jobs, const Style& style) {
     }
 }
 
-std::vector<std::string> lines(const std::vector<JobView>& jobs, const Style& style) {
-    std::vector<Path> shown;
-    for (const Path& path : paths())
-        if (used(path, jobs)) shown.push_back(path);
-    std::vector<std::string> out;
+std::vector<ListLine> lines(const std::vector<JobView>& jobs, const Style& style) {
+    const Columns columns = columns_of(jobs);
+    std::vector<ListLine> out;
     for (const JobView& job : jobs) {
-        add(out, head_of(job), style, "\033[1m");
-        add(out, titles(shown, style), style, "\033[7m");
-        for (const RankView& rank : job.ranks) add(out, line_of(rank, shown, style), style, color(rank.doing));
-        add(out, "", style);
+        add(out, {head_of(job)}, style, "\033[1m");
+        add(out, {titles(columns, style)}, style, "\033[7m");
+        for (const RankView& rank : job.ranks) add(out, {line_of(rank, columns, style), &job, &rank}, style, color(rank.doing));
+        add(out, {""}, style);
     }
     return out;
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +12,12 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/process.h"
+#include "starling/top/pages.h"
 #include "starling/top/remote.h"
 #include "starling/top/show.h"
+#include "starling/top/terminal.h"
 #include "starling/top/watch.h"
+#include "starling/why/why.h"
 
 namespace starling {
 
@@ -29,47 +30,6 @@ constexpr uint64_t kLeastLookNs = 2'000'000, kLookNsPerProcess = 20'000;
 constexpr uint64_t kPatienceNs = 20'000'000'000;  ///< time to wait for hosts that have not sent a report yet, in ns
 
 volatile std::sig_atomic_t interrupted = 0, suspended = 0;
-
-/// The terminal while it shows the jobs: its alternate screen, with keys read one by one. Its former state is restored at the end.
-class Terminal {
-  public:
-    Terminal() : active_(isatty(STDOUT_FILENO) && isatty(STDIN_FILENO)) { take(); }
-    ~Terminal() { give_back(); }
-    Terminal(const Terminal&) = delete;
-    Terminal& operator=(const Terminal&) = delete;
-    bool active() const { return active_; }
-
-    /// Restores the terminal, stops this process, and takes the terminal over again when the process continues.
-    void suspend() {
-        give_back();
-        std::raise(SIGSTOP);
-        take();
-    }
-
-  private:
-    void take() {
-        if (!active_ || tcgetattr(STDIN_FILENO, &before_) != 0) return;
-        termios raw = before_;
-        raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-        tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-        std::fputs("\033[?1049h\033[?25l", stdout);
-    }
-    void give_back() {
-        if (!active_) return;
-        std::fputs("\033[?25h\033[?1049l", stdout);
-        std::fflush(stdout);
-        tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-    }
-
-    termios before_{};
-    bool active_;
-};
-
-winsize screen_size() {
-    winsize size{};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 4 || size.ws_col < 20) size = {24, 80, 0, 0};
-    return size;
-}
 
 std::string clock_text() {
     const time_t now = time(nullptr);
@@ -92,7 +52,7 @@ class Top {
 
     int run() {
         if (options_.once || options_.json || !isatty(STDOUT_FILENO)) return print_pictures();
-        Terminal terminal;
+        top::Terminal terminal;
         terminal_ = &terminal;
         style_.color = terminal.active();
         take_picture();
@@ -130,7 +90,7 @@ class Top {
             } else {
                 top::sort_ranks(jobs_, style_);
                 fmt::print("{}\n\n", title());
-                for (const std::string& line : top::lines(jobs_, style_)) fmt::print("{}\n", line);
+                for (const top::ListLine& line : top::lines(jobs_, style_)) fmt::print("{}\n", line.text);
             }
             std::fflush(stdout);
             if (options_.once) break;
@@ -148,27 +108,86 @@ class Top {
     }
 
     void draw() {
-        const winsize size = screen_size();
+        const winsize size = top::screen_size();
         style_.width = size.ws_col;
         top::sort_ranks(jobs_, style_);
-        const std::vector<std::string> body = top::lines(jobs_, style_);
-        const size_t room = size.ws_row - 3u;
-        first_line_ = std::min(first_line_, body.size() > room ? body.size() - room : 0);
+        select();
+        page_ = size.ws_row - 3u;
+        const std::vector<std::string> body = page_lines_.empty() ? list_body() : top::wrapped(page_lines_, size.ws_col);
+        first_line_ = std::min(first_line_, body.size() > page_ ? body.size() - page_ : 0);
         std::string out = "\033[H";
         const auto put = [&](const std::string& line) { out += line + "\033[K\r\n"; };
         put(title().substr(0, size.ws_col));
         put("");
-        for (size_t i = 0; i < room; ++i) {
-            const size_t at = first_line_ + i;
-            put(at < body.size() ? body[at] : body.empty() && i == 0 ? nothing_runs() : "");
-        }
-        const size_t below = body.size() > first_line_ + room ? body.size() - first_line_ - room : 0;
-        out += fmt::format("every {:g} s  s: sort ({})  t: {}  j/k: scroll{}  q: quit", options_.interval, options_.sort,
-                           style_.totals ? "rates" : "totals", below ? fmt::format(" ({} lines below)", below) : "")
-                   .substr(0, size.ws_col) +
-               "\033[K";
+        for (size_t i = 0; i < page_; ++i) put(first_line_ + i < body.size() ? body[first_line_ + i] : "");
+        const size_t below = body.size() > first_line_ + page_ ? body.size() - first_line_ - page_ : 0;
+        out += footer(below).substr(0, size.ws_col) + "\033[K";
         std::fwrite(out.data(), 1, out.size(), stdout);
         std::fflush(stdout);
+    }
+
+    std::string footer(size_t below) const {
+        const std::string more = below ? fmt::format("  ({} lines below)", below) : "";
+        if (!page_lines_.empty()) return "any other key: back  space: next page  q: quit" + more;
+        return fmt::format("s: sort ({})  w: why  t: {}  j/k: select  ?: help  q: quit{}  every {:g} s", options_.sort,
+                           style_.totals ? "rates" : "totals", more, options_.interval);
+    }
+
+    /// Finds the selected rank in the latest snapshot; by default the first one.
+    void select() {
+        style_.selected = nullptr;
+        const top::RankView* first = nullptr;
+        for (const top::JobView& job : jobs_) {
+            for (const top::RankView& rank : job.ranks) {
+                if (!first) first = &rank;
+                if (job.id == selected_job_ && rank.rank == selected_rank_) style_.selected = &rank;
+            }
+        }
+        if (!style_.selected) style_.selected = first;
+    }
+
+    /// Returns the list, and scrolls so that the selected rank is visible.
+    std::vector<std::string> list_body() {
+        std::vector<std::string> body;
+        for (const top::ListLine& line : top::lines(jobs_, style_)) {
+            if (line.rank && line.rank == style_.selected) {
+                if (body.size() < first_line_ + 2) first_line_ = body.size() > 2 ? body.size() - 2 : 0;  // with its titles
+                if (body.size() >= first_line_ + page_) first_line_ = body.size() + 1 - page_;
+            }
+            body.push_back(line.text);
+        }
+        if (body.empty()) body.push_back(nothing_runs());
+        return body;
+    }
+
+    /// Moves the selection by this number of ranks, over all jobs.
+    void move(long by) {
+        std::vector<std::pair<const top::JobView*, const top::RankView*>> all;
+        long at = 0;
+        for (const top::JobView& job : jobs_) {
+            for (const top::RankView& rank : job.ranks) {
+                if (&rank == style_.selected) at = static_cast<long>(all.size());
+                all.emplace_back(&job, &rank);
+            }
+        }
+        if (all.empty()) return;
+        const auto& [job, rank] = all[static_cast<size_t>(std::clamp(at + by, 0L, static_cast<long>(all.size()) - 1))];
+        selected_job_ = job->id;
+        selected_rank_ = rank->rank;
+    }
+
+    void show_why() {
+        for (const top::JobView& job : jobs_) {
+            for (const top::RankView& rank : job.ranks) {
+                if (&rank != style_.selected) continue;
+                WhyOptions why;
+                why.job = fmt::format("{:016x}", job.id);
+                why.all_users = options_.all_users;
+                why.here = !options_.all_hosts;
+                page_lines_ = explain_rank(why, rank.rank);
+                page_lines_.insert(page_lines_.begin(), {fmt::format("job {}  {}", why.job, job.command), ""});
+            }
+        }
     }
 
     std::string nothing_runs() const {
@@ -198,46 +217,80 @@ class Top {
         draw();
     }
 
-    /// Handles a key. Returns false for quit.
+    /// Handles the keys that have arrived. Returns false for quit.
     bool press_key() {
-        char key = 0;
-        if (read(STDIN_FILENO, &key, 1) <= 0) return false;
+        char bytes[64];
+        const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (got <= 0) return false;
+        std::string_view rest(bytes, static_cast<size_t>(got));
+        while (!rest.empty())
+            if (!press(top::take_key(rest))) return false;
+        draw();
+        return true;
+    }
+
+    bool press(top::TopKey key) {
+        using top::TopKey;
+        if (key == TopKey::quit) return false;
+        if (page_lines_.empty()) {
+            press_in_list(key);
+        } else if (key == TopKey::page_down || key == TopKey::down) {
+            first_line_ += key == TopKey::down ? 1 : page_;
+        } else if (key == TopKey::page_up || key == TopKey::up) {
+            first_line_ -= std::min(first_line_, key == TopKey::up ? 1 : page_);
+        } else {
+            page_lines_.clear();
+        }
+        return true;
+    }
+
+    void press_in_list(top::TopKey key) {
+        using top::TopKey;
+        const auto page = static_cast<long>(page_);
+        constexpr long kAll = 1L << 40;
         switch (key) {
-            case 'q':
-                return false;
-            case 's': {
+            case TopKey::sort:
                 style_.order = static_cast<top::Order>((static_cast<size_t>(style_.order) + 1) % std::size(top::kOrderNames));
                 options_.sort = top::kOrderNames[static_cast<size_t>(style_.order)];
                 break;
-            }
-            case 't':
+            case TopKey::totals:
                 style_.totals = !style_.totals;
                 break;
-            case 'j':
-            case 'B':
-                ++first_line_;
-                break;  // 'B': the last byte of the escape sequence of the down arrow
-            case 'k':
-            case 'A':
-                first_line_ -= first_line_ > 0;
+            case TopKey::help:
+                page_lines_ = top::help_lines();
                 break;
-            case ' ':
-                first_line_ += 10;
+            case TopKey::why:
+                show_why();
+                break;
+            case TopKey::down:
+            case TopKey::up:
+                move(key == TopKey::down ? 1 : -1);
+                break;
+            case TopKey::page_down:
+            case TopKey::page_up:
+                move(key == TopKey::page_down ? page : -page);
+                break;
+            case TopKey::first:
+            case TopKey::last:
+                move(key == TopKey::last ? kAll : -kAll);
                 break;
             default:
-                return true;
+                return;
         }
-        draw();
-        return true;
+        if (!page_lines_.empty()) first_line_ = 0;
+        select();
     }
 
     TopOptions options_;
     top::Watch watch_;
     top::RemoteHosts remote_;
     top::Style style_;
-    Terminal* terminal_ = nullptr;  ///< terminal of the live display; null: updates are printed
+    top::Terminal* terminal_ = nullptr;  ///< terminal of the live display; null: updates are printed
     std::vector<top::JobView> jobs_;
-    size_t first_line_ = 0;
+    size_t first_line_ = 0, page_ = 10;  ///< first visible line, and number of lines of the screen's body
+    job::JobId selected_job_ = 0;
+    uint32_t selected_rank_ = 0;
+    std::vector<std::string> page_lines_;  ///< page shown instead of the list; empty: none
 };
 
 }  // namespace

@@ -10,7 +10,10 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/phase_name.h"
+#include "base/wait_report_page.h"
 #include "mpi.h"
+#include "starling/process_stat.h"
 #include "transport/shm/region.h"
 
 namespace starling::top {
@@ -69,6 +72,18 @@ bool is_job_segment(const std::string& path) {
     if (length <= 0) return false;
     target[length] = '\0';
     return !std::strncmp(target, "/memfd:starling-job", 19);
+}
+
+/// Returns the MPI function in which the process waits; empty if its wait report is old or there is none.
+std::string call_of(const job::SegmentView& job, uint32_t index) {
+    constexpr uint64_t kRecentNs = 500'000'000;
+    const WaitReportPage& page = shm::SegmentRegion(job.region(index)).account();
+    WaitReportPage account;
+    if (__atomic_load_n(&page.version, __ATOMIC_RELAXED) == 0 || !copy_account(page, account) || account.waits == 0) return {};
+    const uint64_t now = now_ns();
+    if (account.written_at > now || now - account.written_at > kRecentNs) return {};
+    const char* call = account.wait[0].call;
+    return job::printable(call, strnlen(call, sizeof account.wait[0].call));
 }
 
 }  // namespace
@@ -147,9 +162,17 @@ void Watch::view_rank(const Job& job, uint32_t index, Rank& rank, double seconds
         view.asleep = static_cast<double>(rank.asleep) / rank.looks;
     }
     rank.looks = rank.waiting = rank.asleep = 0;
+    const ProcStat process = read_process(view.pid);
+    if (rank.ticks > 0 && process.ticks >= rank.ticks && seconds > 0)
+        view.cores = static_cast<double>(process.ticks - rank.ticks) / static_cast<double>(sysconf(_SC_CLK_TCK)) / seconds;
+    rank.ticks = process.ticks;
+    view.memory_kb = process.memory_kb;
     const Counters* counters = counters_of(job.sight, index);
     if (!counters) return;
     view.counted = true;
+    if (view.doing == Doing::waiting || view.doing == Doing::asleep) view.call = call_of(job.sight, index);
+    const std::string_view phase = phase_name_in(*counters);
+    view.phase = job::printable(phase.data(), phase.size());
     size_t count = 0;
     const Counter* rows = counter_table(count);
     for (size_t i = 0; i < count; ++i) {

@@ -25,6 +25,10 @@ struct RankView {
     Doing doing = Doing::starting;
     double waiting = 0;            ///< share of the samples in which the process was inside a wait, sleep included
     double asleep = 0;             ///< share of the samples in which the process slept
+    double cores = 0;              ///< processor time of all threads per time
+    uint64_t memory_kb = 0;        ///< resident memory
+    std::string call;              ///< MPI function of a wait that has lasted for a while; empty: none
+    std::string phase;             ///< name of the current phase; may be empty
     bool counted = false;          ///< true: the process's counters can be read
     std::vector<uint64_t> values;  ///< values of the counters, by row of the counter table
     std::vector<double> rates;     ///< rates per second of counters and timers; 0 for levels
@@ -79,6 +83,7 @@ class Watch {
     struct Rank {
         uint32_t looks = 0, waiting = 0, asleep = 0;
         std::vector<uint64_t> before;  ///< values at the last snapshot; empty if there was none
+        uint64_t ticks = 0;            ///< processor time at the last snapshot; 0 if there was none
     };
     struct Job {
         job::SegmentView sight;

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/wait_report_page.h"
 #include "hang/judge.h"
 #include "launch/process/stack_traces.h"
+#include "starling/process_stat.h"
 #include "transport/shm/region.h"
 
 namespace starling::hang {
@@ -21,27 +21,6 @@ namespace starling::hang {
 namespace {
 
 constexpr std::chrono::seconds kStackShare{40};
-
-/// Values that /proc shows for a process.
-struct ProcStat {
-    char state = '\0';   ///< state as in /proc/PID/stat; '\0': no such process
-    uint64_t ticks = 0;  ///< processor time of all threads of the process, in clock ticks
-};
-
-ProcStat read_process(int32_t pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    std::getline(file, line);
-    // The name in parentheses may contain any character.
-    const size_t end = line.rfind(')');
-    unsigned long user = 0, system = 0;
-    ProcStat process;
-    if (end == std::string::npos || std::sscanf(line.c_str() + end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                                                &process.state, &user, &system) != 3)
-        return {};
-    process.ticks = user + system;
-    return process;
-}
 
 struct Look {
     ProcStat process;

@@ -127,4 +127,22 @@ int run_why(const WhyOptions& options) {
     return 1;
 }
 
+std::vector<std::string> explain_rank(const WhyOptions& options, uint32_t rank) {
+    std::vector<JobReport> jobs = hang::look(options.job, 0, options.all_users, options.interval);
+    const std::string trouble = options.here ? std::string() : ask_other_hosts(options, jobs);
+    std::vector<std::string> lines;
+    for (JobReport& job : jobs) {
+        sort_ranks(job);
+        const hang::CollectiveCalls collectives(job.ranks);
+        for (const RankReport& report : job.ranks)
+            if (report.process.rank == rank) lines.push_back(hang::sentence(report, job.id, &collectives));
+        lines.emplace_back();
+        for (const std::string& line : hang::findings(job.ranks, job.id)) lines.push_back("* " + line);
+        for (const hang::RankGroup& group : hang::groups(job.ranks, job.id)) lines.push_back(group.text);
+    }
+    if (jobs.empty()) lines.emplace_back("The job has ended.");
+    if (!trouble.empty()) lines.push_back("not seen: " + trouble);
+    return lines;
+}
+
 }  // namespace starling

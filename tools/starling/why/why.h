@@ -1,6 +1,7 @@
 // `starling why`: reports what the processes of a running job wait for, and why the wait does not end.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,9 @@ struct WhyOptions {
 
 /// Inspects and reports the jobs. Returns the exit code: 0 if no process is stuck (hang::is_stuck), 3 if one is, 1 if there is no such job.
 int run_why(const WhyOptions& options);
+
+/// Inspects one job and returns lines that explain the wait of one rank: its sentence, the findings, and the other ranks' states.
+/// `options.job` is the job's id. Takes `options.interval`, or up to 15 s if other hosts are asked.
+std::vector<std::string> explain_rank(const WhyOptions& options, uint32_t rank);
 
 }  // namespace starling
