@@ -44,7 +44,7 @@ class Counting(CountCase):
     def test_a_command_without_hosts_has_one_process(self):
         self.assertEqual(self.where(), "here")
         self.assertEqual(self.where("-ppn", 3), "here here here")
-        self.assertEqual(self.where("-N", 2), "here here")
+        self.assertEqual(self.where("-q", "-N", 2), "here here")
 
     def test_named_hosts_have_a_process_per_slot(self):
         self.assertEqual(self.where("--host", "a:2,b:1"), "a a b")

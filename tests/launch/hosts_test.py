@@ -156,7 +156,7 @@ class Starting(HostsCase):
         self.assertEqual((code, out), (0, "1-2---/usr\n"))
 
     def test_settings_of_other_launchers_are_ignored_and_said_so(self):
-        code, out, err = self.over("a", "--mca", "btl", "tcp,self", "--map-by", "slot:PE=2", "echo", "ran")
+        code, out, err = self.over("a", "--mca", "btl", "tcp,self", "--map-by", "slot:SPAN", "echo", "ran")
         self.assertEqual((code, out, err.count("\n")), (0, "ran\n", 2))
         self.assertIn("btl tcp,self", err)
 

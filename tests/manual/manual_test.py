@@ -183,7 +183,8 @@ class Completion(unittest.TestCase):
     def test_options_of_mpiexec(self):
         self.assertEqual(self.complete("mpiexec --host"), ["--host", "--hosts", "--hostfile"])
         self.assertIn("--timeout", self.complete("mpirun -n 4 --t"))
-        self.assertEqual(self.complete("oshrun --bind-to "), ["auto", "core", "none"])
+        self.assertEqual(self.complete("oshrun --bind-to "),
+                         ["auto", "none", "core", "hwthread", "l2cache", "l3cache", "numa", "package", "machine"])
         self.assertEqual(self.complete("mpiexec --via d"), ["direct", "daemons"])
         self.assertEqual(self.complete("mpiexec --set eager"), ["eager-limit="])
         self.assertIn("PATH", self.complete("mpiexec -x PA"))

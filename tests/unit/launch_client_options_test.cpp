@@ -100,7 +100,15 @@ TEST(Options, MistakesAreReported) {
     EXPECT_TRUE(mentions(bad({"-n"}), "needs a value"));
     EXPECT_TRUE(mentions(bad({"-genv", "A"}), "two values"));
     EXPECT_TRUE(mentions(bad({"--tag-output=1", "a"}), "takes no value"));
-    EXPECT_TRUE(mentions(bad({"--bind-to", "socket", "a"}), "auto, core or none"));
+    EXPECT_TRUE(mentions(bad({"--bind-to", "moon", "a"}), "auto, none, hwthread, core"));
+    EXPECT_TRUE(mentions(bad({"--bind-to", "core:x", "a"}), "'x' is neither a number"));
+    EXPECT_TRUE(mentions(bad({"--map-by", "slot:PE=0", "a"}), "PE=N"));
+    EXPECT_TRUE(mentions(bad({"--map-by", "slot:PS=2", "a"}), "'PS=2' is not a modifier"));
+    EXPECT_TRUE(mentions(bad({"--map-by", "ppr:2", "a"}), "ppr:N:part"));
+    EXPECT_TRUE(mentions(bad({"--rank-by", "moon", "a"}), "moon"));
+    EXPECT_TRUE(mentions(bad({"--cpu-list", "3-1", "a"}), "3-1"));
+    EXPECT_TRUE(mentions(bad({"--bind-to", "none", "--map-by", ":PE=2", "a"}), "contradicts"));
+    EXPECT_TRUE(mentions(bad({"--map-by", "seq", "-H", "a,b", "a"}), "--rankfile"));
     EXPECT_TRUE(mentions(bad({"--timeout", "soon", "a"}), "soon"));
     EXPECT_TRUE(mentions(bad({"--set", "progress", "a"}), "NAME=VALUE"));
     EXPECT_TRUE(mentions(bad({"--set", "single-cpoy=on", "a"}), "STARLING_SINGLE_COPY"));
@@ -112,13 +120,79 @@ TEST(Options, MistakesAreReported) {
     bad({""});
 }
 
+// Returns the placement that the launchers of the hosts are asked for; empty: none.
+std::string placement_of(const std::vector<std::string>& options, Binding binding = Binding::none) {
+    std::vector<std::string> arguments = options;
+    arguments.emplace_back("a");
+    const Options parsed = good(arguments);
+    EXPECT_EQ(parsed.binding, binding);
+    for (const auto& [name, value] : parsed.programs[0].environment)
+        if (name == "STARLING_PROCESSORS") return value;
+    return {};
+}
+
+TEST(Options, PlacementWithinAHostIsPassedToItsLauncher) {
+    EXPECT_EQ(placement_of({}, Binding::automatic), "");
+    EXPECT_EQ(placement_of({"--bind-to", "core"}, Binding::core), "");
+    EXPECT_EQ(placement_of({"--bind-to", "none"}), "");
+    EXPECT_EQ(placement_of({"--map-by", "core"}, Binding::automatic), "");
+    EXPECT_EQ(placement_of({"--map-by", "slot:PE=2", "--bind-to", "core"}), "bind=core;elements=2");
+    EXPECT_EQ(placement_of({"--bind-to", "core", "--map-by", "slot:PE=2,HWTCPUS"}), "bind=core;elements=2;hwthreads=1");
+    EXPECT_EQ(placement_of({"--map-by", ":pe=3"}), "elements=3");
+    EXPECT_EQ(placement_of({"--bind-to", "socket"}), "bind=package");
+    EXPECT_EQ(placement_of({"--bind-to", "NUMA:2"}), "bind=numa;bind-count=2");
+    EXPECT_EQ(placement_of({"--bind-to", "core:overload-allowed"}, Binding::core), "");
+    EXPECT_EQ(placement_of({"--map-by", "socket"}), "map=package");
+    EXPECT_EQ(placement_of({"--map-by", "l3cache", "--bind-to", "core"}), "bind=core;map=l3cache");
+    EXPECT_EQ(placement_of({"--bind-to", "hw", "--rank-by", "socket"}), "bind=hwthread;rank=package");
+    EXPECT_EQ(placement_of({"--cpu-list", "0-2,8"}), "cpus=0-2,8");
+    EXPECT_EQ(placement_of({"--cpu-set", "4", "--bind-to", "core"}), "bind=core;cpus=4");
+    EXPECT_EQ(placement_of({"-bind-to", "user:0+2,1"}), "lists=0,2/1");
+    const std::string per_package = placement_of({"--map-by", "ppr:2:package:PE=1"});
+    EXPECT_EQ(per_package, "map=package;per-part=2;elements=1");
+    EXPECT_GE(good({"--map-by", "ppr:2:package", "a"}).programs[0].per_host, 2u);
+    EXPECT_EQ(good({"--map-by", "ppr:3:node", "a"}).programs[0].per_host, 3u);
+}
+
+TEST(Options, RanksMayBeNumberedOtherwiseThanPlaced) {
+    EXPECT_EQ(good({"--map-by", "node", "--rank-by", "slot", "a"}).programs[0].mapping, Mapping::node_ranked_by_slot);
+    EXPECT_EQ(good({"--rank-by", "node", "a"}).programs[0].mapping, Mapping::slot_ranked_by_node);
+    EXPECT_EQ(good({"--map-by", "node", "--rank-by", "node", "a"}).programs[0].mapping, Mapping::node);
+    EXPECT_EQ(good({"--rank-by", "slot", "a"}).programs[0].mapping, Mapping::slot);
+}
+
+TEST(Options, VariablesOfOneCommandOrAllButSome) {
+    setenv("LAUNCH_TEST_SET", "here", 1);
+    EXPECT_EQ(good({"-genv", "A=b=c", "a"}).programs[0].environment[0], (std::pair<std::string, std::string>("A", "b=c")));
+    EXPECT_EQ(good({"-env", "A", "b=c", "a"}).programs[0].environment[0].second, "b=c");
+    const Options list = good({"-envlist", "LAUNCH_TEST_SET,LAUNCH_TEST_UNSET", "a", ":", "b"});
+    EXPECT_EQ(list.programs[0].forward, Forward::none);
+    EXPECT_EQ(list.programs[0].environment.size(), 1u);
+    EXPECT_EQ(list.programs[1].forward, Forward::usual);
+    const Options others = good({"-genvexcl", "LAUNCH_TEST_SET", "a"});
+    EXPECT_EQ(others.programs[0].forward, Forward::none);
+    bool path = false;
+    for (const auto& [name, value] : others.programs[0].environment) {
+        EXPECT_NE(name, "LAUNCH_TEST_SET");
+        path |= name == "PATH";
+    }
+    EXPECT_TRUE(path);
+}
+
+TEST(Options, LauncherForkMeansThisHost) {
+    EXPECT_EQ(good({"-launcher", "fork", "a"}).way, LaunchMethod::direct);
+    EXPECT_TRUE(mentions(bad({"-launcher", "lsf", "a"}), "--launcher-agent"));
+    EXPECT_TRUE(good({"--display", "map,bind", "a"}).display_map);
+    EXPECT_TRUE(good({"--display", "map,bind", "a"}).report_bindings);
+}
+
 TEST(Options, UnneededOptionsOfOtherLaunchersAreAccepted) {
     EXPECT_TRUE(good({"--oversubscribe", "--allow-run-as-root", "a"}).notes.empty());
     EXPECT_EQ(good({"a"}).universe_size, 0u);
     EXPECT_EQ(good({"-usize", "12", "a"}).universe_size, 12u);
     EXPECT_EQ(good({"-usize", "SYSTEM", "a"}).universe_size, 0u);
     EXPECT_EQ(good({"--usize", "INFINITE", "a"}).universe_size, kInfiniteUniverse);
-    EXPECT_EQ(good({"--mca", "btl", "tcp", "--map-by", "slot:PE=1", "a"}).notes.size(), 2u);
+    EXPECT_EQ(good({"--mca", "btl", "tcp", "--map-by", "slot:SPAN", "a"}).notes.size(), 2u);
 }
 
 TEST(Options, HostsBelongToTheirCommand) {

@@ -56,6 +56,14 @@ TEST(Placement, PlacesRoundRobinByHost) {
     EXPECT_EQ(place(request(5, Mapping::node), universe), (Hosts{0, 1, 2, 0, 1}));
 }
 
+TEST(Placement, RanksMayBeNumberedHostByHostOrInTurn) {
+    auto universe = rooms({1, 4, 2});
+    EXPECT_EQ(place(request(5, Mapping::node_ranked_by_slot), universe), (Hosts{0, 0, 1, 1, 2}));
+    universe = rooms({1, 3, 2});
+    EXPECT_EQ(place(request(6, Mapping::slot_ranked_by_node), universe), (Hosts{0, 1, 2, 1, 2, 1}));
+    EXPECT_EQ(universe[1].placed, 3u);
+}
+
 TEST(Placement, ObeysAFixedNumberPerHost) {
     auto universe = rooms({8, 1, 8});
     PlacementRequest two = request(7);

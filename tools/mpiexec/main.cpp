@@ -14,6 +14,7 @@
 #include "launch/client/options.h"
 #include "launch/client/run_job.h"
 #include "launch/client/settings.h"
+#include "launch/common/processor_placement.h"
 
 namespace {
 
@@ -39,6 +40,7 @@ int complain(std::string_view text) {
 int main(int argc, char** argv) {
     using namespace starling;
     open_standard_descriptors();
+    unsetenv(launch::kProcessorsVariable);  // this process may be a rank of another job, whose placement it has
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
@@ -48,7 +50,7 @@ int main(int argc, char** argv) {
         read_config(false);
     else
         launch::check_settings(options.programs);
-    options.profile = options.profile || config().profile;
+    options.profile = !options.dry_run && (options.profile || config().profile);
     if (options.profile) setenv("STARLING_PROFILE", "on", 1);  // in the environment, so that spawned processes inherit it
     if (options.way != launch::LaunchMethod::direct) {
         if (const std::string problem = launch::use_allocation(options); !problem.empty()) return complain(problem);
@@ -57,10 +59,12 @@ int main(int argc, char** argv) {
     if (options.verbose && !options.allocation.empty()) complain(options.allocation);
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
+        for (const std::string& remark : options.remarks)
+            if (options.verbose) complain(remark);
     }
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
-    launch::Choice choice = launch::choose_way(options, true, {});
+    launch::Choice choice = launch::choose_way(options, !options.dry_run, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
         if (outcome.served) return outcome.exit_code;

@@ -83,6 +83,7 @@ class DaemonClient {
         submission.style.tag_output = options_.tag_output;
         submission.style.binding = options_.binding;
         submission.style.report_bindings = options_.report_bindings;
+        submission.style.display_map = options_.display_map;
         submission.verbose = options_.verbose;
         submission.quiet = options_.quiet;
         submission.profile = profile_.is_open();

@@ -7,12 +7,16 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/config.h"
 #include "base/error.h"
+#include "launch/client/config_file.h"
 #include "launch/client/option_help.h"
+#include "launch/client/peer_options.h"
+#include "launch/client/placement_options.h"
 #include "launch/client/plan_file.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
@@ -54,6 +58,7 @@ class Parser {
     // Parses one command of the MPMD list: options, program, its arguments, up to ':' or the end.
     void section() {
         program_ = Program{};
+        program_forward_.reset();
         counted_ = false;
         bare_hosts_.clear();
         while (next_ < arguments_.size() && error_.empty()) {
@@ -80,6 +85,7 @@ class Parser {
         if (!counted_) leave_count_open();
         program_.appnum = static_cast<int32_t>(out_.programs.size());
         out_.programs.push_back(std::move(program_));
+        forwards_.push_back(program_forward_);
     }
 
     // Leaves the number of processes to the root, which knows the hosts. A host that --host names without a number has one process then,
@@ -102,10 +108,8 @@ class Parser {
             has_attached = true;
         }
         const Option* found = find(name);
-        if (!found) {
-            error_ = unknown_option(given, name);
-            return;
-        }
+        if (!found) return peer_option(given, name, has_attached ? &attached : nullptr);
+        if (const SharedName* shared = find_shared_name(name); shared && shared->says) say_meaning(given, *shared);
         std::array<std::string, 2> values;
         if (found->values == kAttached) {
             values[0] = attached;
@@ -113,9 +117,13 @@ class Parser {
             has_attached = false;
         }
         for (int i = 0; i < found->values; ++i) {
+            std::string& first = values[0];
             if (has_attached) {
                 values[static_cast<size_t>(i)] = attached;
                 has_attached = false;
+            } else if (i == 1 && found->names.ends_with("env") && first.find('=', 1) != std::string::npos) {
+                values[1] = first.substr(first.find('=') + 1);  // the one-word form: -genv NAME=VALUE
+                first.resize(first.find('='));
             } else if (next_ < arguments_.size()) {
                 values[static_cast<size_t>(i)] = arguments_[next_++];
             } else {
@@ -128,6 +136,40 @@ class Parser {
             return;
         }
         (this->*found->apply)({given, values[0], values[1]});
+    }
+
+    void say_meaning(const std::string& given, const SharedName& shared) {
+        std::string& note = out_.notes.emplace_back("'" + given + "' is taken as " + std::string(shared.taken) + "; ");
+        note.append(shared.others);
+    }
+
+    // Handles an option of another launcher, as the table of such options says.
+    void peer_option(const std::string& given, std::string_view name, const std::string_view* attached) {
+        const PeerOption* peer = find_peer_option(name);
+        if (!peer || peer->answer == PeerAnswer::done) {
+            error_ = unknown_option(given, name);
+            return;
+        }
+        if (peer->answer == PeerAnswer::counterpart) {
+            error_ = "'" + given + "' is an option of " + peers_text(peer->peers) + " that mpiexec does not have; instead: ";
+            error_.append(peer->text);
+            return;
+        }
+        const size_t count = words_of(peer->sample).size() - (attached && !peer->sample.empty() ? 1 : 0);
+        if (count > arguments_.size() - next_) {
+            error_ = "option '" + given + "' needs a value";
+            return;
+        }
+        const std::string value(attached ? *attached : count > 0 ? std::string_view(arguments_[next_]) : std::string_view());
+        next_ += count;
+        if (peer->answer == PeerAnswer::ignored) {
+            out_.remarks.push_back("'" + given + "' is ignored: " + std::string(peer->text));
+            return;
+        }
+        const std::vector<std::string> words = translation_of(*peer, value);
+        std::string& remark = out_.remarks.emplace_back("'" + given + "' is taken as");
+        for (const std::string& word : words) remark += " " + word;
+        arguments_.insert(arguments_.begin() + static_cast<std::ptrdiff_t>(next_), words.begin(), words.end());
     }
 
     template <bool Options::*field>
@@ -169,10 +211,16 @@ class Parser {
     }
 
     void read_launcher(const Given& given) {
-        if (given.value != "ssh" && given.value != "rsh")
-            error_ =
-                "'" + given.option + " " + given.value + "' is neither ssh nor rsh; name other commands with --launcher-agent";
-        out_.agent = given.value;
+        if (given.value == "fork") {
+            out_.way = LaunchMethod::direct;
+        } else if (given.value == "slurm") {
+            out_.remarks.push_back("'" + given.option + " slurm' is not needed: in a Slurm allocation srun starts the daemons");
+        } else if (given.value == "ssh" || given.value == "rsh") {
+            out_.agent = given.value;
+        } else {
+            error_ = "'" + given.option + " " + given.value +
+                     "' is not ssh, rsh, slurm or fork; name other commands with --launcher-agent";
+        }
     }
 
     void export_variable(const Given& given) {
@@ -189,14 +237,40 @@ class Parser {
         }
     }
 
+    using Variables = std::vector<std::pair<std::string, std::string>>;
+
+    static void export_named(std::string_view names, Variables& out) {
+        for_each_name(names, [&](std::string_view next) {
+            const std::string name(next);
+            if (const char* value = std::getenv(name.c_str())) out.emplace_back(name, value);
+        });
+    }
+
     void export_list(const Given& given) {
-        std::string_view names = given.value;
         forward_ = Forward::none;
-        while (!names.empty()) {
-            const size_t comma = names.find(',');
-            const std::string name(names.substr(0, comma));
-            if (const char* value = std::getenv(name.c_str())) global_.emplace_back(name, value);
-            names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
+        export_named(given.value, global_);
+    }
+
+    void export_list_here(const Given& given) {
+        program_forward_ = Forward::none;
+        export_named(given.value, program_.environment);
+    }
+
+    // Passes on every other variable explicitly.
+    void export_others(const Given& given) {
+        forward_ = Forward::none;
+        const std::string_view option = given.option;
+        Variables& out = option.ends_with("genvexcl") ? global_ : program_.environment;
+        if (&out != &global_) {
+            forward_ = Forward::usual;
+            program_forward_ = Forward::none;
+        }
+        for (char** entry = environ; *entry; ++entry) {
+            const std::string_view variable = *entry;
+            const std::string_view name = variable.substr(0, variable.find('='));
+            bool excluded = name.size() == variable.size();
+            for_each_name(given.value, [&](std::string_view next) { excluded |= next == name; });
+            if (!excluded) out.emplace_back(name, variable.substr(name.size() + 1));
         }
     }
 
@@ -255,32 +329,33 @@ class Parser {
         global_.emplace_back("STARLING_PROFILE", "on");
     }
 
-    void read_binding(const Given& given) {
-        if (given.value == "auto")
-            out_.binding = Binding::automatic;
-        else if (given.value == "core")
-            out_.binding = Binding::core;
-        else if (given.value == "none")
-            out_.binding = Binding::none;
-        else
-            error_ = "'--bind-to " + given.value + "' is not valid; use auto, core or none";
+    void read_binding(const Given& given) { error_ = read_bind_to(given.value, placement_); }
+    void read_mapping(const Given& given) { error_ = read_map_by(given.value, program_, placement_); }
+    void read_ranking(const Given& given) { error_ = read_rank_by(given.value, placement_); }
+    void take_cpus(const Given& given) { error_ = read_cpu_list(given.option, given.value, placement_); }
+
+    void take_config(const Given& given) {
+        if (next_ != arguments_.size()) {
+            error_ = "'" + given.option + " " + given.value + "' must be the last option: the file has the commands";
+        } else if (++config_files_ > 1) {
+            error_ = "'" + given.option + " " + given.value + "': a configuration file cannot name another one";
+        } else {
+            error_ = read_config_file(given.value, arguments_);
+        }
     }
 
-    void read_mapping(const Given& given) {
-        const size_t colon = given.value.find(':');
-        const std::string unit = given.value.substr(0, colon);
-        if (unit == "node") {
-            program_.mapping = Mapping::node;
-        } else if (unit == "core") {
-            program_.mapping = Mapping::core;
-        } else if (unit.starts_with("ppr")) {
-            error_ = "'--map-by " + given.value + "': use -ppn N for N processes per host";
-        } else if (unit != "slot" && unit != "socket" && unit != "numa" && unit != "hwthread" && !unit.empty()) {
-            error_ = "'--map-by " + given.value + "' is not valid; use slot, node or core";
-        }
-        // Modifiers (PE=2, oversubscribe, ...) limit the number of processes on a host. Starling has no such limit, so it ignores them.
-        if (colon != std::string::npos && error_.empty())
-            out_.notes.push_back("the modifier in --map-by " + given.value + " is not needed and ignored");
+    // Open MPI's list of what to print.
+    void display(const Given& given) {
+        for_each_name(given.value, [&](std::string_view word) {
+            if (word == "map" || word == "allocation" || word == "map-devel") {
+                out_.display_map = true;
+            } else if (word == "bind" || word == "bindings") {
+                out_.report_bindings = true;
+            } else {
+                out_.notes.push_back("'" + std::string(word) + "' in '" + given.option + " " + given.value +
+                                     "' is ignored; mpiexec displays map and bind");
+            }
+        });
     }
 
     void read_per_host(const Given& given) {
@@ -321,10 +396,14 @@ class Parser {
     // Completes all commands. Global variables are put in front, so that a command's own variables take precedence.
     void finish() {
         if (!rank_file_.empty()) place_by_ranks();
-        for (Program& program : out_.programs) {
+        for (size_t i = 0; i < out_.programs.size(); ++i) {
+            Program& program = out_.programs[i];
             program.environment.insert(program.environment.begin(), global_.begin(), global_.end());
-            program.forward = forward_;
+            program.forward = forwards_[i].value_or(forward_);
         }
+        if (error_.empty()) error_ = finish_placement(placement_, out_.programs);
+        out_.binding = placement_.binding;
+        out_.notes.insert(out_.notes.end(), placement_.notes.begin(), placement_.notes.end());
         if (!error_.empty() || plan_path_.empty() || out_.programs.empty()) return;
         Plan plan;
         error_ = read_plan(plan_path_, out_.programs, plan);
@@ -342,12 +421,16 @@ class Parser {
         if (error_.empty()) error_ = place_by(rank_file_, host_of_rank_, out_.programs);
     }
 
-    const std::vector<std::string>& arguments_;
+    std::vector<std::string> arguments_;  ///< grows by the words of configuration files and translated options
     Options& out_;
     size_t next_ = 0;
     Program program_;
     std::vector<std::pair<std::string, std::string>> global_;
     Forward forward_ = Forward::usual;
+    std::optional<Forward> program_forward_;        ///< choice of the current command, which takes precedence over forward_
+    std::vector<std::optional<Forward>> forwards_;  ///< program_forward_ of each command
+    PlacementOptions placement_;
+    int config_files_ = 0;
     bool counted_ = false, any_counted_ = false;
     std::unordered_set<std::string> bare_hosts_;  ///< hosts of the command that --host names without a number, in lower case
     std::string rank_file_;

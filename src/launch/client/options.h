@@ -22,13 +22,17 @@ struct Options {
     std::string prefix;  ///< directory of Starling on the hosts; empty: the same as here
     LaunchMethod way = LaunchMethod::automatic;
     std::vector<std::pair<std::string, std::string>> settings;  ///< variables of --set, which mpiexec obeys too
-    std::string allocation;          ///< sentence for --verbose about the batch job whose hosts are used; empty: none
-    std::vector<std::string> notes;  ///< one sentence for each option that was accepted and ignored
+    std::string allocation;  ///< sentence for --verbose about the batch job whose hosts are used; empty: none
+    std::vector<std::string>
+        notes;  ///< one sentence for each option that was accepted and has no effect, or another meaning elsewhere
+    std::vector<std::string> remarks;  ///< sentences for --verbose: harmless options that were ignored, and translated ones
     bool tag_output = false;
     bool verbose = false;
     bool quiet = false;
     Binding binding = Binding::automatic;
     bool report_bindings = false;
+    bool display_map = false;
+    bool dry_run = false;  ///< true: print the map, and start nothing
     bool recovers = false;
     uint32_t universe_size = 0;  ///< universe size that the user requested (JobSpec::universe_size)
     std::shared_ptr<const Plan> plan;

@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "launch/client/dry_run.h"
+#include "launch/client/peer_options.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/common/text.h"
 #include "launch/process/input.h"
@@ -29,17 +31,6 @@ LauncherSettings launcher_settings(const Options& options, char** argv) {
     settings.verbose = options.verbose;
     settings.quiet = options.quiet;
     return settings;
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-    std::vector<std::string> words;
-    while (true) {
-        const size_t begin = text.find_first_not_of(" \t");
-        if (begin == std::string_view::npos) return words;
-        text.remove_prefix(begin);
-        words.emplace_back(text.substr(0, text.find_first_of(" \t")));
-        text.remove_prefix(words.back().size());
-    }
 }
 
 TreeSettings tree_settings(const Options& options) {
@@ -66,6 +57,7 @@ class Terminal : public LocalClient {
         style.tag_output = options.tag_output;
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
+        style.display_map = options.display_map;
         profile_file_.use(loop);
         launcher_.output().on_reader_closed = [this] {
             print("standard output has no reader any more; ending the job\n");
@@ -80,6 +72,7 @@ class Terminal : public LocalClient {
     }
 
     int run(const std::string& why) {
+        if (options_.dry_run) return print_preview(universe_.preview(spec(), hosts_of(options_.programs)));
         if (!prepare()) {
             std::fprintf(stderr, "mpiexec: %s\n", failure_text().data());
             return 1;
@@ -123,14 +116,18 @@ class Terminal : public LocalClient {
         start();
     }
 
-    void start() {
+    JobSpec spec() const {
         JobSpec spec;
         spec.programs = options_.programs;
         spec.forward_input = true;
         spec.recovers = options_.recovers;
         spec.plan = options_.plan;
         spec.universe_size = options_.universe_size;
-        universe_.submit(spec, *this, [this](const PlacedOutcome& outcome) {
+        return spec;
+    }
+
+    void start() {
+        universe_.submit(spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
@@ -173,7 +170,7 @@ class Terminal : public LocalClient {
 
 int run_job(const Options& options, char** argv, const Choice& choice, ProfileFile& profile) {
     EventLoop loop;
-    Terminal terminal(loop, options, argv, choice.way == LaunchMethod::agent, profile);
+    Terminal terminal(loop, options, argv, choice.way == LaunchMethod::agent && !options.dry_run, profile);
     return terminal.run(choice.why);
 }
 

@@ -16,9 +16,11 @@ struct Plan;
 
 /// The order in which ranks are placed on hosts.
 enum class Mapping : uint32_t {
-    slot,  ///< as many ranks on a host as it has slots, then the next host
-    node,  ///< round robin: one rank per host in turn
-    core,  ///< as many ranks on a host as it has cores, then the next host
+    slot,                 ///< as many ranks on a host as it has slots, then the next host
+    node,                 ///< round robin: one rank per host in turn
+    core,                 ///< as many ranks on a host as it has cores, then the next host
+    node_ranked_by_slot,  ///< as `node`, but the ranks of each host follow each other
+    slot_ranked_by_node,  ///< as `slot`, but the ranks are numbered round robin over the hosts
 };
 
 /// The variables of mpiexec's environment that reach processes on other hosts. Processes on mpiexec's own host inherit all of them.
@@ -76,14 +78,19 @@ struct JobStyle {
     bool capture = false;  ///< true: output is sent to the job's root, not to the launcher's own descriptors
     Binding binding = Binding::automatic;
     bool report_bindings = false;
+    bool display_map = false;  ///< true: each host prints its ranks
 
     uint32_t bits() const {
-        return static_cast<uint32_t>(tag_output | capture << 1 | report_bindings << 2) | static_cast<uint32_t>(binding) << 3;
+        return static_cast<uint32_t>(tag_output | capture << 1 | report_bindings << 2) | static_cast<uint32_t>(binding) << 3 |
+               static_cast<uint32_t>(display_map) << kMapBit;
     }
+    static constexpr uint32_t kMapBit =
+        16;  ///< a bit that older releases do not use; the bits from kBits on belong to the messages
     static constexpr uint32_t kBits = 5;  ///< number of bits that bits() uses
     static JobStyle of_bits(uint32_t bits) {
         const uint32_t binding = bits >> 3 & 3;
-        return {(bits & 1) != 0, (bits & 2) != 0, binding > 2 ? Binding::none : static_cast<Binding>(binding), (bits & 4) != 0};
+        return {(bits & 1) != 0, (bits & 2) != 0, binding > 2 ? Binding::none : static_cast<Binding>(binding), (bits & 4) != 0,
+                (bits >> kMapBit & 1) != 0};
     }
 };
 

@@ -107,7 +107,7 @@ static bool read(Reader& reader, Program& out) {
                                     [&](uint32_t host) { return host < out.hosts.size(); }) &&
                         (out.host_of_process.empty() || out.host_of_process.size() == out.count);
     return reader.ok() && placed && !out.argv.empty() && forward <= static_cast<uint32_t>(Forward::none) &&
-           mapping <= static_cast<uint32_t>(Mapping::core);
+           mapping <= static_cast<uint32_t>(Mapping::slot_ranked_by_node);
 }
 
 void write(Writer& writer, const std::vector<std::string>& strings) {

@@ -3,7 +3,8 @@
 #include <dlfcn.h>
 #include <hwloc.h>
 
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace starling::launch {
 
@@ -37,10 +38,47 @@ struct Hwloc {
     }
 };
 
+// Returns the kind of part that a hwloc object is; unset: none.
+ProcessorPart part_of(hwloc_obj_type_t type) {
+    switch (type) {
+        case HWLOC_OBJ_CORE:
+            return ProcessorPart::core;
+        case HWLOC_OBJ_L1CACHE:
+            return ProcessorPart::l1cache;
+        case HWLOC_OBJ_L2CACHE:
+            return ProcessorPart::l2cache;
+        case HWLOC_OBJ_L3CACHE:
+            return ProcessorPart::l3cache;
+        case HWLOC_OBJ_PACKAGE:
+            return ProcessorPart::package;
+        default:
+            return ProcessorPart::unset;
+    }
+}
+
+// Describes a hardware thread. A part that the machine does not have is as large as the next larger one; a missing core is as small as the
+// thread.
+HardwareThread thread_of(const Hwloc& hwloc, hwloc_obj_t object) {
+    constexpr uint32_t kMissing = ~0u;
+    HardwareThread thread;
+    thread.cpu = object->os_index;
+    thread.parts.fill(kMissing);
+    const auto set = [&](ProcessorPart part, uint32_t number) { thread.parts[static_cast<size_t>(part)] = number; };
+    set(ProcessorPart::hwthread, object->logical_index);
+    set(ProcessorPart::machine, 0);
+    if (const int node = hwloc.bitmap_next(object->nodeset, -1); node >= 0)
+        set(ProcessorPart::numa, static_cast<uint32_t>(node));
+    for (hwloc_obj_t around = object->parent; around; around = around->parent)
+        if (const ProcessorPart part = part_of(around->type); part != ProcessorPart::unset) set(part, around->logical_index);
+    if (thread.in(ProcessorPart::core) == kMissing) set(ProcessorPart::core, object->logical_index);
+    for (size_t i = HardwareThread::kParts - 1; i-- > 0;)
+        if (thread.parts[i] == kMissing) thread.parts[i] = thread.parts[i + 1];
+    return thread;
+}
+
 }  // namespace
 
-std::string CoreMap::load() {
-    if (!cores_.empty()) return {};
+std::string load_processors(ProcessorMap& out) {
     Hwloc hwloc{};
     if (!hwloc.load()) return "binding needs the library hwloc (apt-get install libhwloc15); or start with --bind-to none";
     cpu_set_t usable;
@@ -48,32 +86,19 @@ std::string CoreMap::load() {
     if (sched_getaffinity(0, sizeof usable, &usable) != 0 || hwloc.topology_init(&topology) != 0) {
         return "hwloc can't determine the machine's cores; start with --bind-to none";
     }
+    std::vector<HardwareThread> threads;
     if (hwloc.topology_load(topology) == 0) {
-        int depth = hwloc.get_type_depth(topology, HWLOC_OBJ_CORE);
-        if (depth < 0) depth = hwloc.get_type_depth(topology, HWLOC_OBJ_PU);
+        const int depth = hwloc.get_type_depth(topology, HWLOC_OBJ_PU);
         const unsigned count = hwloc.get_nbobjs_by_depth(topology, depth);
         for (unsigned i = 0; i < count; ++i) {
             const hwloc_obj_t object = hwloc.get_obj_by_depth(topology, depth, i);
-            ProcessorCore core{};
-            CPU_ZERO(&core.cpus);
-            for (int cpu = hwloc.bitmap_next(object->cpuset, -1); cpu >= 0; cpu = hwloc.bitmap_next(object->cpuset, cpu)) {
-                if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable)) continue;
-                if (CPU_COUNT(&core.cpus) == 0) core.first = static_cast<uint32_t>(cpu);
-                CPU_SET(cpu, &core.cpus);
-            }
-            if (CPU_COUNT(&core.cpus) > 0) cores_.push_back(core);
+            if (object->os_index < CPU_SETSIZE && CPU_ISSET(object->os_index, &usable))
+                threads.push_back(thread_of(hwloc, object));
         }
     }
     hwloc.topology_destroy(topology);
-    return cores_.empty() ? "no core is usable here; start with --bind-to none" : std::string();
-}
-
-uint32_t CoreMap::claim(cpu_set_t& cpus) {
-    const auto least = std::min_element(
-        cores_.begin(), cores_.end(), [](const ProcessorCore& a, const ProcessorCore& b) { return a.processes < b.processes; });
-    ++least->processes;
-    cpus = least->cpus;
-    return static_cast<uint32_t>(least - cores_.begin());
+    out = ProcessorMap(std::move(threads));
+    return out.empty() ? "no core is usable here; start with --bind-to none" : std::string();
 }
 
 }  // namespace starling::launch

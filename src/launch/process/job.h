@@ -4,12 +4,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "job/job_segment.h"
 #include "launch/common/event_loop.h"
 #include "launch/common/job_spec.h"
+#include "launch/process/processor_map.h"
 
 namespace starling::launch {
 
@@ -18,8 +20,8 @@ struct LocalRank {
     pid_t pid = -1;  ///< pid and process group; -1 once process and group have ended
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
-    int core = -1;               ///< index of the core in the launcher's CoreMap; -1: not bound
-    bool marked_failed = false;  ///< true: the job segment shows the failure to all its readers
+    std::unique_ptr<ProcessorClaim> processors;  ///< processors to which the rank is bound; null: not bound
+    bool marked_failed = false;                  ///< true: the job segment shows the failure to all its readers
 };
 
 struct LocalJob {

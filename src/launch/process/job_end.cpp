@@ -90,7 +90,7 @@ void Launcher::note_exit(const Exit& exit) {
     LocalRank& record = job.at(rank);
     record.running = false;
     --job.running;
-    if (record.core >= 0) cores_.release(static_cast<uint32_t>(record.core));
+    release_processors(record);
     job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;

@@ -25,20 +25,21 @@ bool ends(int signal) { return signal == SIGINT || signal == SIGQUIT || signal =
 
 StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     StartOutcome outcome;
-    if (part.style.binding == Binding::core) {
-        outcome.text = cores_.load();
-        if (!outcome.text.empty()) outcome.error_class = MPI_ERR_SPAWN;
-    }
     LocalJob job;
-    if (outcome.error_class == MPI_SUCCESS) {
-        outcome.error_class = job::JobSegment::create(part.description, part.my_host, job.segment);
-        if (outcome.error_class != MPI_SUCCESS) outcome.text = failure_text();
+    outcome.error_class = job::JobSegment::create(part.description, part.my_host, job.segment);
+    if (outcome.error_class != MPI_SUCCESS) {
+        outcome.text = failure_text();
+        return outcome;
     }
-    if (outcome.error_class != MPI_SUCCESS) return outcome;
     job.number = part.number;
     job.tree_hosts = part.tree_hosts;
     job.style = part.style;
     describe(job, spec);
+    outcome.text = claim_processors(job, spec);
+    if (!outcome.text.empty()) {
+        outcome.error_class = MPI_ERR_SPAWN;
+        return outcome;
+    }
     jobs_.push_back(std::move(job));
     LocalJob& placed = jobs_.back();
     if (!launch_all(placed, spec, part, outcome)) jobs_.pop_back();

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "job/environment.h"
 #include "job/places.h"
-#include "launch/common/text.h"
 #include "launch/process/compat.h"
 #include "launch/process/control_server.h"
 #include "launch/process/foreign_mpi_check.h"
@@ -148,6 +147,7 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
     const job::JobHeader& header = job.segment.header();
     ProgramFiles files(spec, part, {header.size, header.local_ranks, header.my_host}, address, mark_);
     count_cores(job);
+    if (job.style.display_map) report_map(job);
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
         const uint32_t rank = job.rank_of(local);
         uint32_t which = 0;
@@ -201,51 +201,6 @@ void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds 
     });
 }
 
-void Launcher::count_cores(const LocalJob& job) {
-    use_.reset();
-    if (job.style.binding != Binding::automatic) return;
-    CoreUse use;
-    for (const LocalJob& other : jobs_)
-        if (&other != &job) use.add(other.segment);
-    for (const int32_t launcher : other_launchers()) add_jobs_of(launcher, use);
-    ranks_of_others_ = use.ranks();
-    // With more ranks than cores, leave the placement to the kernel, which has to share the cores anyway.
-    if (use.ranks() + job.ranks.size() <= cores_allowed()) use_ = std::move(use);
-}
-
-void Launcher::assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start) {
-    std::atomic<uint32_t>& place = job.segment.place(job.segment.local_index(rank));
-    if (job.style.binding == Binding::core) {
-        cores.bound_to = static_cast<int>(cores_.claim(cores.cpus));
-        start.cpus = &cores.cpus;
-        const uint32_t first = cores_.first_cpu(static_cast<uint32_t>(cores.bound_to));
-        job.segment.cell(rank).cpu = first;
-        place.store(job::CpuLocation::on(first));
-    } else if (use_ && sched_getaffinity(0, sizeof cores.usable, &cores.usable) == 0) {
-        cores.cpus = use_->least_used(cores.usable, siblings_of);
-        start.begin_on = &cores.cpus;
-        start.usable = &cores.usable;
-        start.place = &place;
-    }
-}
-
-void Launcher::report_binding(LocalJob& job, uint32_t rank) {
-    const uint32_t bound = job.segment.cell(rank).cpu;
-    const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::CpuLocation::kCpu;
-    const char* host = job.segment.host(job.segment.header().my_host).name;
-    if (bound != job::kNotBound)
-        print("rank %u on %s is bound to core %u", rank, host, bound);
-    else if (use_ && word != job::CpuLocation::kNowhere)
-        print("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
-    else if (job.style.binding != Binding::automatic)
-        print("rank %u on %s is not bound", rank, host);
-    else if (job.ranks.size() > cores_allowed())
-        print("rank %u on %s is not bound: there are more ranks than cores", rank, host);
-    else
-        print("rank %u on %s is not bound: your other jobs have %s on the %s here", rank, host,
-              number_of(ranks_of_others_, "rank").c_str(), number_of(cores_allowed(), "core").c_str());
-}
-
 StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input) {
     StartedProcess process;
     if (!start.path) {
@@ -258,9 +213,8 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     process.step = "pipe";
     if (forward_input) start.input = open_input(job, ours[0]);
     const bool has_output = open_output(job, rank, start, ours);
-    Cores cores;
+    StartCores cores;
     assign_cores(job, rank, cores, start);
-    const int core = cores.bound_to;
     if (start.input < 0 || !has_output) {
         process.error = errno;
     } else {
@@ -272,7 +226,6 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     }
     if (process.error != 0) {
         if (process.pid > 0) waitpid(process.pid, nullptr, 0);
-        if (core >= 0) cores_.release(static_cast<uint32_t>(core));
         if (start.guard_slot) guard_.release_slot(start.guard_slot);
         process.pid = -1;
         job.segment.cell(rank).state.store(job::RankState::not_started, std::memory_order_relaxed);
@@ -283,7 +236,10 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     // The program may already have stored its own pid, which differs from this one under a wrapper.
     int32_t none = 0;
     job.segment.cell(rank).pid.compare_exchange_strong(none, process.pid, std::memory_order_relaxed);
-    job.at(rank) = {process.pid, true, start.guard_slot, core};
+    LocalRank& record = job.at(rank);
+    record.pid = process.pid;
+    record.running = true;
+    record.guard_slot = start.guard_slot;
     running_[process.pid] = {&job, rank};
     ++job.running;
     if (job.style.report_bindings) report_binding(job, rank);
@@ -334,13 +290,13 @@ int Launcher::open_input(LocalJob& job, int& pipe_end) {
 
 void Launcher::undo_start(LocalJob& job) {
     for (LocalRank& rank : job.ranks) {
+        release_processors(rank);
         if (!rank.running) continue;
         kill(-rank.pid, SIGKILL);
         waitpid(rank.pid, nullptr, 0);
         running_.erase(rank.pid);
         rank.running = false;
         --job.running;
-        if (rank.core >= 0) cores_.release(static_cast<uint32_t>(rank.core));
         release_guard(rank);
     }
     input_pipes_.erase(job.id());

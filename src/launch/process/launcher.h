@@ -147,17 +147,21 @@ class Launcher {
 
     void describe(LocalJob& job, const JobSpec& spec) const;
     bool launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
-    /// The cores on which one process may run.
-    struct Cores {
+    /// The cores on which one process that is not bound begins, and those that it may use.
+    struct StartCores {
         cpu_set_t cpus;
         cpu_set_t usable;
-        int bound_to = -1;  ///< index in `cores_` of the core to which the process is bound; -1: not bound
     };
+    /// Selects the processors of the job's ranks here, if they are to be bound. Returns an empty string, or a sentence that describes the
+    /// error.
+    std::string claim_processors(LocalJob& job, const JobSpec& spec);
+    void release_processors(LocalRank& rank);
     /// Decides, before the processes of a job start, whether they start on the least used cores; if so, sets `use_`.
     void count_cores(const LocalJob& job);
     /// Selects the cores of a process. `cores` must live as long as `start`.
-    void assign_cores(LocalJob& job, uint32_t rank, Cores& cores, ProcessStart& start);
+    void assign_cores(LocalJob& job, uint32_t rank, StartCores& cores, ProcessStart& start);
     void report_binding(LocalJob& job, uint32_t rank);
+    void report_map(const LocalJob& job);
     StartedProcess launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input);
     bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
     int open_input(LocalJob& job, int& pipe_end);
@@ -199,7 +203,7 @@ class Launcher {
     std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended most recently
     std::unordered_map<pid_t, Running> running_;
     int null_input_ = -1;
-    CoreMap cores_;
+    ProcessorMap processors_;       ///< empty until a job binds its ranks
     uint32_t ranks_of_others_ = 0;  ///< number of this user's ranks in other jobs, counted when a job starts
     std::optional<CoreUse> use_;    ///< load of the cores; set while a job starts whose ranks start on the least used ones
 

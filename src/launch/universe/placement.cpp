@@ -84,6 +84,29 @@ std::vector<uint32_t> one_per_host(const std::vector<Candidate>& all, uint32_t c
     return out;
 }
 
+// Numbers the processes anew: host by host, or one per host in turn. The hosts keep the order of their first process.
+std::vector<uint32_t> renumbered(const std::vector<uint32_t>& placed, bool in_turn) {
+    std::vector<uint32_t> hosts, counts, index_of;
+    for (const uint32_t host : placed) {
+        if (host >= index_of.size()) index_of.resize(host + 1, job::kNoHost);
+        if (index_of[host] == job::kNoHost) {
+            index_of[host] = static_cast<uint32_t>(hosts.size());
+            hosts.push_back(host);
+            counts.push_back(0);
+        }
+        ++counts[index_of[host]];
+    }
+    std::vector<uint32_t> out;
+    while (out.size() < placed.size()) {
+        for (size_t i = 0; i < hosts.size(); ++i) {
+            const uint32_t here = in_turn ? std::min(counts[i], 1u) : counts[i];
+            out.insert(out.end(), here, hosts[i]);
+            counts[i] -= here;
+        }
+    }
+    return out;
+}
+
 std::vector<uint32_t> as_fixed(const PlacementRequest& request, std::vector<HostCapacity>& universe) {
     std::vector<uint32_t> out;
     for (const uint32_t place : request.fixed) {
@@ -104,7 +127,7 @@ std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCap
     if (request.per_host > 0) {
         if (request.least_loaded) std::stable_sort(all.begin(), all.end(), emptier);
         out = in_blocks(all, request.count, [&](const Candidate&) { return request.per_host; });
-    } else if (request.mapping == Mapping::node) {
+    } else if (request.mapping == Mapping::node || request.mapping == Mapping::node_ranked_by_slot) {
         if (request.least_loaded) std::stable_sort(all.begin(), all.end(), emptier);
         out = one_per_host(all, request.count);
     } else if (request.least_loaded) {
@@ -115,6 +138,8 @@ std::vector<uint32_t> place(const PlacementRequest& request, std::vector<HostCap
             return used < c.slots ? c.slots - used : 0;
         });
     }
+    if (request.mapping == Mapping::node_ranked_by_slot || request.mapping == Mapping::slot_ranked_by_node)
+        out = renumbered(out, request.mapping == Mapping::slot_ranked_by_node);
     for (const uint32_t host : out) ++universe[host].placed;
     return out;
 }

@@ -47,6 +47,14 @@ struct UniverseHost {
         job::kNoHost;  ///< in state alias: index of the entry for the same machine. The alias's daemon only passes on messages
 };
 
+/// The placement of a job that is not started.
+struct PlacementPreview {
+    std::string problem;                    ///< reason why the job can't be placed; empty: it can
+    std::vector<Program> programs;          ///< the job's programs with their numbers of processes
+    std::vector<std::string> host_of_rank;  ///< name of each rank's host
+    std::vector<std::string> assumed;       ///< hosts whose number of cores is not known; this host's number is assumed
+};
+
 /// The root of a universe. Single-threaded, on the loop of the tree and the launcher.
 class Universe {
   public:
@@ -62,6 +70,8 @@ class Universe {
     /// Starts daemons on hosts that are new. `ready` is called when each host is up or has failed: with an empty text if all are up,
     /// otherwise with the first problem.
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
+    /// Places a job on hosts to which no daemon is sent. Only for a universe that starts no job.
+    PlacementPreview preview(JobSpec spec, const std::vector<HostSlots>& hosts);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
     bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
     /// Returns why the job can't be placed on its named hosts that are up (on all hosts if it names none). Returns an empty string if it
