@@ -94,9 +94,10 @@ class CommandLines(unittest.TestCase):
     """Whole command lines, as scripts have them."""
 
     def cpus(self, *options):
-        code, out, err = mpiexec("-q", *options, "grep", "Cpus_allowed_list", "/proc/self/status")
+        """Returns the processors of each rank."""
+        code, out, err = mpiexec("-q", *options, "sh", "-c", "echo $STARLING_RANK $(grep Cpus_allowed_list /proc/self/status)")
         self.assertEqual(code, 0, err)
-        return [line.split()[1] for line in out.splitlines()]
+        return [cpus for _, _, cpus in sorted((line.split() for line in out.splitlines()), key=lambda words: int(words[0]))]
 
     def test_processing_elements_are_cores_of_each_process(self):
         usable = sorted(os.sched_getaffinity(0))
@@ -113,11 +114,11 @@ class CommandLines(unittest.TestCase):
     def test_processes_are_bound_to_parts_and_lists(self):
         usable = sorted(os.sched_getaffinity(0))
         one = str(usable[1])
-        self.assertEqual(self.cpus("--bind-to", "hwthread", "-n", 2), [str(cpu) for cpu in usable[:2]] if len(usable) == 2
-                         else self.cpus("--bind-to", "hwthread", "-n", 2))
+        threads = self.cpus("--bind-to", "hwthread", "-n", len(usable))
+        self.assertEqual(sorted(map(int, threads)), usable)
         self.assertEqual(self.cpus("--cpu-list", one, "-n", 2), [one, one])
         self.assertEqual(self.cpus("--cpu-set", one, "--bind-to", "hwthread", "-n", 1), [one])
-        self.assertEqual(sorted(self.cpus("-bind-to", f"user:{usable[1]},{usable[0]}", "-n", 2)), sorted(map(str, usable[:2])))
+        self.assertEqual(self.cpus("-bind-to", f"user:{usable[1]},{usable[0]}", "-n", 3), [str(usable[i]) for i in (1, 0, 1)])
         whole = self.cpus("--bind-to", "machine", "-n", 1)
         self.assertEqual(whole, self.cpus("--bind-to", "none", "-n", 1))
         for part in ("socket", "package", "numa", "l3cache"):
