@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate docs install header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks, and installs what tests need.
 build: packages configure
@@ -123,6 +123,11 @@ test-shmem-random: build
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+# The documents as a site with search, in build/site/html.
+docs:
+	@tools/install-packages docs
+	@tools/site/build $(BUILD)/site
 
 # mpi.h alone, before anything is configured.
 header:
