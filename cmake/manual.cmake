@@ -2,7 +2,7 @@
 set(STARLING_MANUAL ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_MANDIR})
 set(manual ${PROJECT_SOURCE_DIR}/tools/manual)
 set(generate ${Python3_EXECUTABLE} -B ${manual}/build.py)
-file(GLOB manual_sources CONFIGURE_DEPENDS ${manual}/*.py ${PROJECT_SOURCE_DIR}/tools/abi/*.py ${PROJECT_SOURCE_DIR}/tools/abi/*.tsv
+file(GLOB manual_sources CONFIGURE_DEPENDS ${manual}/*.py ${manual}/*.tsv ${PROJECT_SOURCE_DIR}/tools/abi/*.py ${PROJECT_SOURCE_DIR}/tools/abi/*.tsv
     ${PROJECT_SOURCE_DIR}/tools/shmem/*.py ${PROJECT_SOURCE_DIR}/tools/shmem/*.tsv ${PROJECT_SOURCE_DIR}/src/mpi/*/*.h
     ${PROJECT_SOURCE_DIR}/tools/starling/help/*.txt)
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/config_file.h"
 #include "base/error.h"
 #include "base/live.h"
 #include "base/state.h"
@@ -142,7 +143,7 @@ void print_allowed(const Variable& variable, char* text, size_t size) {
 [[gnu::cold]] int unknown(const char* name) {
     const Variable* near = nearest_variable(name);
     if (near) return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; did you mean %s?", name, near->name);
-    return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; `starling info` lists them", name);
+    return fail(MPI_ERR_ARG, "%.100s is not a variable of Starling; `starling info --variables` lists them", name);
 }
 
 // Fails with the valid values. A setting that is only checked leaves the consequence to the caller.
@@ -202,13 +203,8 @@ void read_file(const char* path, bool must_exist, bool report) {
 }
 
 void read_file(bool report) {
-    if (const char* path = std::getenv("STARLING_CONFIG")) {
-        if (strcmp(path, "none") != 0) read_file(path, true, report);
-    } else if (const char* home = std::getenv("HOME")) {
-        char path[4096];
-        std::snprintf(path, sizeof path, "%s/.config/starling.conf", home);
-        read_file(path, false, report);
-    }
+    char path[4096];
+    if (config_file_path(path, sizeof path)) read_file(path, std::getenv("STARLING_CONFIG") != nullptr, report);
 }
 
 size_t distance(const char* a, const char* b) {
@@ -232,6 +228,14 @@ size_t distance(const char* a, const char* b) {
 }
 
 }  // namespace
+
+bool config_file_path(char* path, size_t size) {
+    const char* const chosen = std::getenv("STARLING_CONFIG");
+    const char* const home = std::getenv("HOME");
+    if (chosen ? !std::strcmp(chosen, "none") : !home) return false;
+    std::snprintf(path, size, "%s%s", chosen ? chosen : home, chosen ? "" : "/.config/starling.conf");
+    return true;
+}
 
 const Variable* variables(size_t& count) {
     count = kCount;

@@ -72,7 +72,7 @@ void print_requested() {
         "SHMEM_VERSION         set: the version is printed\n"
         "SHMEM_INFO            set: this is printed\n"
         "SHMEM_DEBUG           set: as STARLING_VERBOSE=1\n"
-        "`starling info` lists the variables of the runtime\n",
+        "`starling info --variables` lists the variables of the runtime\n",
         setting("SYMMETRIC_SIZE") ? setting("SYMMETRIC_SIZE") : "not set");
 }
 

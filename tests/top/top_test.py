@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -57,8 +58,9 @@ class WithJob(unittest.TestCase):
     @staticmethod
     def seen(*words):
         code, out, err = top("--once", "--json", "--interval", "0.4", *words)
-        assert code == 0, err
-        return json.loads(out)["jobs"]
+        jobs = json.loads(out)["jobs"]
+        assert code == (0 if jobs else 1), err
+        return jobs
 
     def mine(self):
         jobs = self.seen(self.id)
@@ -168,10 +170,11 @@ class Shown(WithJob):
 class Screen:
     """starling top in a terminal."""
 
-    def __init__(self, *words):
+    def __init__(self, *words, environment=None):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.execv(STARLING, [STARLING, "top", *words])
+            inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+            os.execve(STARLING, [STARLING, "top", *words], {**inherited, **(environment or {})})
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 130, 0, 0))
         self.text = ""
 
@@ -220,6 +223,17 @@ class Terminal(WithJob):
         self.assertTrue(screen.read_until("sort (rank)", screen.press("\033")))
         screen.press("q")
         self.assertEqual(screen.end(), 0)
+
+    def test_no_color(self):
+        for environment, colored in (({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({}, True)):
+            screen = Screen(self.id, "--interval", "0.2", environment=environment)
+            self.assertTrue(screen.read_until("wait%"))
+            self.assertTrue(screen.read_until("q: quit"))
+            screen.press("q")
+            screen.end()
+            # Reverse video stays, since it marks the selected rank.
+            styles = set(re.findall("\033\\[([0-9;]*)m", screen.text))
+            self.assertEqual(bool(styles - {"0", "7"}), colored, (environment, styles))
 
     def test_no_line_is_wider_than_the_screen(self):
         screen = Screen(self.id, "--interval", "0.2")
@@ -280,7 +294,7 @@ class Ending(unittest.TestCase):
                              check=True)
         self.assertEqual(job.stdout, b"ready\n")
         code, out, _ = top("--once", "--json", "--interval", "0.1", JOB)
-        self.assertEqual((code, json.loads(out)["jobs"]), (0, []))
+        self.assertEqual((code, json.loads(out)["jobs"]), (1, []))
 
 
 if __name__ == "__main__":

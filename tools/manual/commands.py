@@ -1,5 +1,6 @@
 """Manual pages of the commands, from the output of `starling help --tables`, and of the topics of `starling help`."""
 
+import pathlib
 import re
 
 from page import Page
@@ -20,6 +21,21 @@ RANK_VARIABLES = [
      "numbers the processes of a host, as LOCAL_RANK does"),
     ("PMI_RANK, PMI_SIZE", "MPICH's names, with --compat mpich, and with --compat auto unless the program is linked with Open MPI"),
 ]
+
+
+def exit_codes():
+    """Returns the rows (command, code, meaning) of exit-codes.tsv."""
+    lines = pathlib.Path(__file__).with_name("exit-codes.tsv").read_text().splitlines()
+    return [tuple(line.split("\t")) for line in lines if not line.startswith("#")]
+
+
+def exit_status(page):
+    """Adds the exit codes of the page's command. Commands of starling share its codes, unless they have a row of their own."""
+    name = page.names[0]
+    own = [(code, meaning) for command, code, meaning in exit_codes() if command == name]
+    shared = [(code, meaning) for command, code, meaning in exit_codes()
+              if command == "starling" and name.startswith("starling-") and code not in dict(own)]
+    page.add("Exit status", ("items", sorted(shared + own, key=lambda row: not row[0].isdigit() or int(row[0])) if shared else own))
 
 
 def dashes(name):
@@ -57,6 +73,7 @@ def mpiexec(tables):
         out.add(title, ("text", (remark[0].upper() + remark[1:].rstrip(")") + ".") if remark else ""), ("items", items))
     out.add("Input, output and end", ("text", table["remarks"].replace("\n", " ").strip()))
     out.add("Environment of the processes", ("text", RANK_VARIABLES_REMARK), ("items", RANK_VARIABLES))
+    exit_status(out)
     out.see = [("starling", "1"), ("mpicc", "1"), ("starling-hosts", "7"), ("starling-variables", "7")]
     return out
 
@@ -86,6 +103,8 @@ def starling(tables):
     out.add("Synopsis", ("code", ["starling COMMAND [options]", "starling help [TOPIC]"]))
     out.add("Commands", ("items", [(c["name"], c["doc"] + f". See starling-{c['name']}(1).") for c in top["commands"]]))
     out.add("Topics of starling help", ("items", [(t["name"], t["title"]) for t in tables["topics"]]))
+    exit_status(out)
+    out.add("Environment", ("items", [("NO_COLOR", "starling top uses no colors if this is set and not empty")]))
     out.see = [("mpiexec", "1")] + [(f"starling-{c['name']}", "1") for c in top["commands"]]
     pages = [out]
     for command in top["commands"]:
@@ -101,6 +120,7 @@ def starling(tables):
         rest = " ".join(line for line in command["footer"].split("\n") if line and not line.startswith("  "))
         page.add("Description", ("text", rest))
         below(page, command, f"starling {command['name']}")
+        exit_status(page)
         page.see = [("starling", "1"), ("mpiexec", "1")]
         pages.append(page)
     return pages

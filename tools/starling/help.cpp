@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "help_pages.h"
 #include "launch/client/option_help.h"
+#include "launch/common/nearest_name.h"
 #include "launch/common/text.h"
 
 namespace starling {
@@ -68,20 +69,33 @@ void print_contents(const CLI::App& app) {
     fmt::print("\n\nan MPI or OpenSHMEM function, such as MPI_Send, or a variable, such as STARLING_WAIT\n");
 }
 
-/// Returns names similar to an unknown one.
-std::vector<std::string_view> similar(std::string_view topic) {
+/// Returns all names that `starling help` knows: topics, functions, commands and variables.
+std::vector<std::string_view> all_names(const CLI::App& app) {
+    std::vector<std::string_view> names{"mpiexec", "mpirun", "oshrun"};
+    for (const HelpPage& page : help_pages()) names.insert(names.end(), page.names.begin(), page.names.end());
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+        names.push_back(command->get_name());
+    size_t count = 0;
+    const Variable* rows = variables(count);
+    for (const Variable* row = rows; row != rows + count; ++row) names.push_back(row->name);
+    return names;
+}
+
+/// Returns names similar to an unknown one, the most similar first, each once. Names that contain it follow misspelled ones.
+std::vector<std::string_view> similar(const CLI::App& app, std::string_view topic) {
     const std::string wanted = plain_name(topic);
     std::vector<std::pair<size_t, std::string_view>> found;
-    for (const HelpPage& page : help_pages()) {
-        for (std::string_view name : page.names) {
-            const size_t distance =
-                lower(name).find(wanted) != std::string::npos ? 1 : launch::edit_distance(lower(name), wanted);
-            if (distance <= std::max<size_t>(1, wanted.size() / 4)) found.emplace_back(distance, name);
-        }
+    for (const std::string_view name : all_names(app)) {
+        const size_t most = std::max<size_t>(1, wanted.size() / 4), distance = launch::edit_distance(lower(name), wanted);
+        if (distance <= most)
+            found.emplace_back(distance, name);
+        else if (lower(name).find(wanted) != std::string::npos)
+            found.emplace_back(most + name.size(), name);
     }
-    std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
     std::vector<std::string_view> names;
-    for (size_t i = 0; i < std::min<size_t>(found.size(), 8); ++i) names.push_back(found[i].second);
+    for (size_t i = 0; i < std::min<size_t>(found.size(), 6); ++i) names.push_back(found[i].second);
     return names;
 }
 
@@ -124,9 +138,10 @@ int print_help(const CLI::App& app, const std::string& topic) {
     }
     if (const CLI::App* command = find_command(app, topic)) return std::fputs(command->help().c_str(), stdout) < 0;
     if (print_variable(topic)) return 0;
-    const auto names = similar(topic);
-    fmt::print(stderr, "starling: no help on '{}'{}{} (starling help lists all topics)\n", topic,
-               names.empty() ? "" : "; there is ", fmt::join(names, ", "));
+    if (print_variable("STARLING_" + topic)) return 0;
+    const auto names = similar(app, topic);
+    fmt::print(stderr, "starling: no help on {}{}{} (starling help lists all topics)\n", launch::printable(topic),
+               names.empty() ? "" : "; did you mean ", names.empty() ? "" : launch::listed(names) + "?");
     return 1;
 }
 

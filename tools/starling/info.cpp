@@ -10,11 +10,15 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/config_file.h"
 #include "base/counters.h"
 #include "base/version.h"
 #include "collective/select.h"
+#include "control/start_server.h"
 #include "functions.h"
 #include "message/protocol/table.h"
+#include "networks.h"
+#include "summary.h"
 #include "transports.h"
 
 namespace starling {
@@ -44,6 +48,31 @@ std::string printed(const Variable& variable, const Config& from) {
     return text;
 }
 
+// Returns the path of mpiexec, and whether it would find the daemon that it starts on other hosts.
+std::string launcher(const std::filesystem::path& prefix) {
+    std::error_code ignored;
+    const std::filesystem::path path = prefix / "bin/mpiexec";
+    if (!std::filesystem::exists(path, ignored)) return "missing: " + path.string();
+    const std::string daemon = control::find_starlingd();
+    return path.string() + (daemon.empty() ? "; starlingd is missing, which starts processes on other hosts" : "");
+}
+
+std::string configuration_file() {
+    char path[4096];
+    if (!config_file_path(path, sizeof path)) return "none is read";
+    std::error_code ignored;
+    return std::string(path) + (std::filesystem::exists(path, ignored) ? "" : " (does not exist)");
+}
+
+std::string shims(const std::filesystem::path& prefix) {
+    std::error_code ignored;
+    std::string found;
+    for (const auto& [file, name] : {std::pair{"lib/compat/mpich/libmpi.so.12", "MPICH, Intel MPI and MVAPICH"},
+                                     std::pair{"lib/compat/openmpi/libmpi.so.40", "Open MPI"}})
+        if (std::filesystem::exists(prefix / file, ignored)) found += (found.empty() ? "" : "; ") + std::string(name);
+    return found.empty() ? "none: lib/compat is missing" : found;
+}
+
 Json installation() {
     namespace fs = std::filesystem;
     std::error_code ignored;
@@ -59,6 +88,9 @@ Json installation() {
         const fs::path path = prefix / file;
         out["files"][file] = fs::exists(path, ignored) ? path.string() : "missing";
     }
+    out["launcher"] = launcher(prefix);
+    out["shims"] = shims(prefix);
+    out["configuration_file"] = configuration_file();
     return out;
 }
 
@@ -129,6 +161,13 @@ Json transport_list() {
     return out;
 }
 
+Json network_list() {
+    Json out = Json::array();
+    for (const NetworkReport& one : networks())
+        out.push_back({{"interface", one.interface}, {"address", one.address}, {"running", one.running}, {"used", one.used}});
+    return out;
+}
+
 Json protocol_list() {
     size_t count = 0;
     const message::Protocol* rows = message::protocols(count);
@@ -142,6 +181,7 @@ Json collect(const InfoOptions& options, bool everything) {
     Json out;
     if (everything) out["installation"] = installation();
     if (everything || options.transports) out["transports"] = transport_list();
+    if (everything || options.transports) out["networks"] = network_list();
     if (everything || options.protocols) out["protocols"] = protocol_list();
     if (everything || options.collectives) {
         collective::read_overrides();
@@ -227,6 +267,12 @@ void print(const Json& all) {
         for (const auto& [transport, state] : all["transports"].items())
             fmt::print("  {}: {}\n", transport, state.get<std::string>());
     }
+    if (all.contains("networks")) {
+        fmt::print("\nNetworks, by interface\n");
+        for (const Json& one : all["networks"])
+            fmt::print("  {} {}: {}{}\n", one["interface"].get<std::string>(), one["address"].get<std::string>(),
+                       one["used"] ? "used" : "not used (STARLING_IP_INTERFACES)", one["running"] ? "" : ", link down");
+    }
     if (all.contains("protocols")) print_protocols(all["protocols"]);
     if (all.contains("collectives"))
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
@@ -254,13 +300,15 @@ void print(const Json& all) {
 
 int info(const InfoOptions& options) {
     read_config(true);
-    const bool everything = !options.variables && !options.missing && !options.functions && !options.transports &&
-                            !options.collectives && !options.counters && !options.protocols;
-    const Json all = collect(options, everything);
+    const bool parts = options.variables || options.missing || options.functions || options.transports || options.collectives ||
+                       options.counters || options.protocols;
+    const Json all = collect(options, options.all || !parts);
     if (options.json)
         fmt::print("{}\n", all.dump(2));
-    else
+    else if (options.all || parts)
         print(all);
+    else
+        print_summary(all);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "starling/doctor/doctor.h"
 #include "starling/top/top.h"
 #include "starling/why/why.h"
+#include "usage.h"
 
 int main(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
@@ -20,7 +21,8 @@ int main(int argc, char** argv) {
     int result = 0;
 
     starling::InfoOptions info;
-    CLI::App* info_command = app.add_subcommand("info", "Show properties, features and settings of this installation");
+    CLI::App* info_command = app.add_subcommand("info", "Show this installation: version, networks, functions and settings");
+    info_command->add_flag("--all", info.all, "All of the following, but only the numbers of functions");
     info_command->add_flag("--variables", info.variables, "Variables with their values, sources and meaning");
     info_command->add_flag("--missing", info.missing, "MPI and OpenSHMEM functions that are not built yet");
     info_command->add_flag("--functions", info.functions, "All MPI functions");
@@ -28,7 +30,7 @@ int main(int argc, char** argv) {
     info_command->add_flag("--collectives", info.collectives, "The algorithm of each collective call");
     info_command->add_flag("--protocols", info.protocols, "The protocols for messages, and when each is chosen");
     info_command->add_flag("--counters", info.counters, "The counters of every process");
-    info_command->add_flag("--json", info.json, "The same as JSON");
+    info_command->add_flag("--json", info.json, "Everything, or the parts that are named, as JSON");
     info_command->callback([&] { result = starling::info(info); });
 
     starling::TopOptions top;
@@ -90,6 +92,8 @@ int main(int argc, char** argv) {
     help_command->callback([&] { result = tables ? starling::print_tables(app) : starling::print_help(app, topic); });
 
     if (argc < 2) return std::fputs(app.help().c_str(), stdout) < 0;
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) { return starling::end_of_parsing(app, error); }
     return result;
 }

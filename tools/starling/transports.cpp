@@ -171,11 +171,11 @@ TransportReport of(const transport::Traits& traits, const std::string& state) {
 }  // namespace
 
 std::vector<TransportReport> transports() {
-    std::vector<TransportReport> all{of(loopback::kTraits, "a template, used in tests"), of(shm::kTraits, shared_memory()),
-                                     of(network::kTraits, udp())};
+    std::vector<TransportReport> all{of(shm::kTraits, shared_memory()), of(network::kTraits, udp())};
     add_verbs(all);
     all.push_back({"multicast", multicast()});
     all.push_back({"kernel copy (process_vm_readv)", kernel_copy()});
+    all.push_back(of(loopback::kTraits, "a template, used in tests"));
     return all;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "control/well_known_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/hosts.h"
+#include "launch/common/nearest_name.h"
 #include "launch/common/text.h"
 #include "launch/universe/name_client.h"
 
@@ -79,21 +81,25 @@ int start_names(int running) {
 struct StartOptions {
     std::vector<HostSlots> hosts;
     std::string agent, prefix;
+    bool bad_hosts = false;  ///< whether the list or file of hosts is wrong, rather than the command line
 };
 
 std::string read_options(const std::vector<std::string>& arguments, StartOptions& out) {
     for (size_t i = 1; i < arguments.size(); ++i) {
         std::string name = arguments[i], value;
         const size_t dashes = name.find_first_not_of('-');
-        if (dashes == 0 || dashes == std::string::npos) return "'" + name + "' is not an option";
+        if (dashes == 0 || dashes == std::string::npos) return "unexpected argument " + printable(name);
         name.erase(0, dashes);
-        if (const size_t equals = name.find('='); equals != std::string::npos) {
-            value = name.substr(equals + 1);
-            name.erase(equals);
-        } else if (++i < arguments.size()) {
+        const size_t equals = name.find('=');
+        if (equals != std::string::npos) value = name.substr(equals + 1);
+        name.resize(std::min(equals, name.size()));
+        const std::vector<std::string_view> known{"host",           "hosts",  "hostfile", "machinefile",
+                                                  "launcher-agent", "prefix", "H",        "f"};
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            return "unknown option " + printable(arguments[i]) + did_you_mean(name, known, "--");
+        if (equals == std::string::npos) {
+            if (++i == arguments.size()) return "option " + printable(arguments[i - 1]) + " needs a value";
             value = arguments[i];
-        } else {
-            return "option '" + arguments[i - 1] + "' needs a value";
         }
         std::string problem;
         if (name == "host" || name == "hosts" || name == "H") {
@@ -102,12 +108,11 @@ std::string read_options(const std::vector<std::string>& arguments, StartOptions
             problem = read_hostfile(value, out.hosts);
         } else if (name == "launcher-agent") {
             out.agent = value;
-        } else if (name == "prefix") {
-            out.prefix = value;
         } else {
-            problem = "unknown option '" + name + "'; the options are --host, --hostfile, --launcher-agent and --prefix";
+            out.prefix = value;
         }
-        if (!problem.empty()) return problem;
+        out.bad_hosts = !problem.empty();
+        if (out.bad_hosts) return problem;
     }
     return {};
 }
@@ -155,9 +160,19 @@ bool query_standing(MessageKind kind, std::string& text) {
     return answer != DaemonAnswer::hung_up;
 }
 
-int complain_of_usage() {
-    std::fprintf(stderr, "usage:\n%s", daemon_usage());
+int complain_of_usage(const std::string& problem) {
+    complain(problem + " (starling daemon --help lists all)");
     return 2;
+}
+
+// Returns an empty string, or a sentence on the words that are not a command of the daemon.
+std::string check_words(const std::vector<std::string>& arguments) {
+    const std::vector<std::string_view> verbs{"start", "stop", "status"};
+    if (arguments.empty()) return "a command is missing: " + listed(verbs);
+    const std::string& verb = arguments[0];
+    if (std::find(verbs.begin(), verbs.end(), verb) == verbs.end())
+        return "unknown command " + printable(verb) + did_you_mean(verb, verbs);
+    return verb == "start" || arguments.size() == 1 ? "" : "unexpected argument " + printable(arguments[1]);
 }
 
 }  // namespace
@@ -170,14 +185,14 @@ const char* daemon_usage() {
 }
 
 int daemon_command(const std::vector<std::string>& arguments) {
-    const std::string verb = arguments.empty() ? "" : arguments[0];
-    if ((verb != "start" && verb != "stop" && verb != "status") || (verb != "start" && arguments.size() > 1))
-        return complain_of_usage();
+    if (const std::string problem = check_words(arguments); !problem.empty()) return complain_of_usage(problem);
+    const std::string& verb = arguments[0];
     if (verb == "start" && arguments.size() > 1) {
         StartOptions options;
         std::string problem = read_options(arguments, options);
         if (problem.empty() && options.hosts.empty()) problem = "no hosts are named; name them by --host or --hostfile";
-        return problem.empty() ? start_standing(options) : complain(problem);
+        if (!problem.empty()) return options.bad_hosts ? complain(problem) : complain_of_usage(problem);
+        return start_standing(options);
     }
     std::string standing;
     const MessageKind question = verb == "stop" ? MessageKind::stop : MessageKind::status;

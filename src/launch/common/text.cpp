@@ -56,14 +56,16 @@ std::string printable(std::string_view text) {
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
+    // The optimal string alignment distance. Rows for the first i - 1, i and i + 1 characters of `a`.
+    std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (size_t i = 0; i < a.size(); ++i) {
-        size_t diagonal = row[0]++;
+        before.swap(above);
+        above.swap(row);
+        row[0] = i + 1;
         for (size_t j = 0; j < b.size(); ++j) {
-            const size_t replace = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replace, row[j] + 1, diagonal + 1});
+            row[j + 1] = std::min({above[j] + (a[i] != b[j]), row[j] + 1, above[j + 1] + 1});
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b.size()];

@@ -33,7 +33,7 @@ std::string printable(std::string_view text);
 /// Returns the last component of `path`.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Returns how many characters must be changed, added or removed to turn `a` into `b`.
+/// Returns how many edits turn `a` into `b`: characters changed, added or removed, or two neighbors swapped.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Passes each line of a file, without its end, to `take`, until `take` returns a description of an error. Returns an empty string, or the

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/process.h"
+#include "launch/common/text.h"
+#include "starling/color.h"
 #include "starling/top/pages.h"
 #include "starling/top/remote.h"
 #include "starling/top/show.h"
@@ -54,7 +56,7 @@ class Top {
         if (options_.once || options_.json || !isatty(STDOUT_FILENO)) return print_pictures();
         top::Terminal terminal;
         terminal_ = &terminal;
-        style_.color = terminal.active();
+        style_.color = terminal.active() && may_color();
         take_picture();
         while (!interrupted) {
             draw();
@@ -93,9 +95,15 @@ class Top {
                 for (const top::ListLine& line : top::lines(jobs_, style_)) fmt::print("{}\n", line.text);
             }
             std::fflush(stdout);
-            if (options_.once) break;
+            // A job that was named and does not run is a failure, as for `starling why`.
+            if (options_.once) return jobs_.empty() && !options_.job.empty() ? report_no_job() : 0;
         } while (!interrupted && !std::ferror(stdout));
         return 0;
+    }
+
+    int report_no_job() const {
+        fmt::print(stderr, "starling top: no job of yours runs here that is or contains {}\n", launch::printable(options_.job));
+        return 1;
     }
 
     std::string title() const {

@@ -1,0 +1,16 @@
+// Errors of starling's command line, in mpiexec's manner: one line with the wrong word, the name that was probably meant, and where the
+// valid ones are listed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace starling {
+
+/// The exit code for a command line that starling does not understand (docs/exit-codes.md).
+inline constexpr int kWrongUsage = 2;
+
+/// Prints the help or version that the command line asks for, or one line on standard error that describes its error. `error` was thrown by
+/// app.parse(). Returns the exit code.
+int end_of_parsing(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace starling
