@@ -62,6 +62,84 @@ class Variables(HostsCase):
         self.assertIn("a PMI process manager has started 5 processes", err)
 
 
+class Grace(HostsCase):
+    """The time that ranks have after a signal that asks them to end."""
+
+    # Rank 0 ends at once, rank 1 when its checkpoint is written. $1: the signal. $2: the code of both.
+    CHECKPOINT = """
+        trap 'code=$2' $1
+        code=; echo ready
+        while [ -z "$code" ]; do sleep 0.02; done
+        [ $STARLING_RANK = 1 ] && sleep 1 && echo written
+        exit $code"""
+
+    def end(self, name, code, *options):
+        process = self.popen(MPIEXEC, *options, "-n", 2, "sh", "-c", self.CHECKPOINT.replace("$1", name).replace("$2", str(code)))
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(getattr(signal, "SIG" + name))
+        out, err = process.communicate(timeout=LIMIT)
+        return out, process.returncode, re.sub("(Terminated|Hangup)\n", "", err)  # the shell's words about its sleep
+
+    def test_the_slow_rank_writes_its_checkpoint(self):
+        for name, code in (("TERM", 143), ("INT", 130), ("HUP", 129)):
+            self.assertEqual(self.end(name, code), ("written\n", code, ""), name)
+
+    def test_whatever_the_code(self):
+        out, code, err = self.end("TERM", 7)
+        self.assertEqual((out, code, err.count("\n")), ("written\n", 7, 1), err)
+        self.assertRegex(err, "rank 0 .*exited with code 7")
+
+    def test_over_hosts(self):
+        self.assertEqual(self.end("TERM", 143, "--host", "a:1,b:1"), ("written\n", 143, ""))
+
+    def test_without_grace_the_others_end(self):
+        self.environment["STARLING_SIGNAL_GRACE"] = "0"
+        self.assertEqual(self.end("TERM", 143)[:2], ("", 143))
+
+    def test_the_rest_is_killed_after_the_grace(self):
+        self.environment["STARLING_SIGNAL_GRACE"] = "1"
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 1 ] && trap '' TERM; echo ready; while :; do sleep 0.02; done")
+        for _ in range(2):
+            process.stdout.readline()
+        process.terminate()
+        self.assertEqual((process.wait(LIMIT), process.stderr.read()), (143, ""))
+
+    def test_another_signal_ends_the_rest_at_once(self):
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c",
+                             "[ $STARLING_RANK = 1 ] && trap '' INT; echo ready; while :; do sleep 0.02; done")
+        for _ in range(2):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        self.assertIn("Another Ctrl-C ends them at once", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT), 130)
+
+    def test_interrupts_with_pauses_are_all_passed_on(self):
+        process = self.popen(MPIEXEC, "-n", 1, sys.executable, "-u", "-c",
+                             "import signal, time\nsignal.signal(signal.SIGINT, lambda *_: print('interrupt'))\nprint('ready')\n"
+                             "while True: time.sleep(1)")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.stdout.readline(), "interrupt\n")
+            time.sleep(2.1)
+        self.assertIsNone(process.poll())
+        process.kill()
+
+    def test_a_failure_long_after_an_interrupt_ends_all(self):
+        self.environment["STARLING_SIGNAL_GRACE"] = "1"
+        go = pathlib.Path(self.directory, "go")
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c",
+                             f"trap '' INT; echo ready; while [ ! -e {go} ]; do sleep 0.02; done; [ $STARLING_RANK = 0 ] && exit 5; exec sleep 60")
+        for _ in range(2):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.1)
+        go.touch()
+        self.assertEqual(process.wait(LIMIT), 5)
+
+
 class Version(HostsCase):
     def test_programs_that_look_for_a_known_launcher_find_it(self):
         """horovodrun accepts an mpirun whose version names Open MPI or MPICH; others look for HYDRA."""

@@ -65,7 +65,7 @@ std::string_view usage_remarks() {
            "number\n"
            "if it was killed. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second "
            "Ctrl-C\n"
-           "kills the job.\n";
+           "within 2 s kills the job. After SIGINT, SIGTERM or SIGHUP each process has 30 s to end (STARLING_SIGNAL_GRACE).\n";
 }
 
 std::string usage() {

@@ -138,7 +138,7 @@ class Terminal : public LocalClient {
     }
 
     void on_signal(int signal) override {
-        const bool insists = insistence_.grows(signal);
+        const bool insists = insistence_.grows(signal, ending_);
         // The daemons are ending the job already, and a repeated signal means that the user does not wait for them any longer.
         if (ending_ && insists) return loop_.stop(128 + signal);
         if (jobs_left == 0) {

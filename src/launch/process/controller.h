@@ -23,7 +23,8 @@ class Controller {
   public:
     virtual ~Controller() = default;
 
-    /// Reports that the first rank of this host's part of the job has failed, and that the launcher is ending the part.
+    /// Reports that the first rank of this host's part of the job has failed, and that the launcher is ending the part. After a signal that
+    /// asks the ranks to end, it reports each rank that fails, and ends none.
     virtual void failed(LocalJob& job, const RankFailure& failure) = 0;
     /// Reports that a rank of a job on several hosts has exited with 0 without calling MPI_Init, as `sentence` describes. Other ranks may
     /// be waiting for it.

@@ -34,6 +34,8 @@ struct LocalJob {
     bool connected() const { return segment.header().parted.load(std::memory_order_acquire) == 0; }
     bool external = false;  ///< true: not started by this launcher, but a singleton or started by another manager
     bool failing = false;
+    bool asked_to_end =
+        false;  ///< true: a signal that asks the ranks to end was passed on, so the root decides what a failure means
     bool absent_noted = false;        ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
     EventLoop::TimerId deadline = 0;  ///< timer that sends SIGKILL, while `failing`
     JobStyle style;

@@ -197,12 +197,14 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
+    const bool left_to_root = job.asked_to_end && !failure.aborted && !goes_on;
     // Only a launcher with all ranks of the job knows how many still run.
-    if (header.local_ranks == header.size && job.running > 0) failure.sentence += "; " + fate_of_others(job.running, goes_on);
+    if (header.local_ranks == header.size && job.running > 0 && !left_to_root)
+        failure.sentence += "; " + fate_of_others(job.running, goes_on);
     if (well) failure.sentence.clear();
     if (goes_on) {
         kill(-job.at(rank).pid, SIGKILL);  // also kill the processes that the rank has started
-    } else {
+    } else if (!left_to_root) {
         end_ranks(job, static_cast<int>(rank));
     }
     superior_->failed(job, failure);

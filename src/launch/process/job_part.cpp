@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "launch/common/hosts.h"
+#include "launch/common/signals.h"
 #include "launch/process/control_server.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
@@ -63,7 +64,8 @@ void Launcher::end_part(LocalJob& job, int failed_rank) {
     if (!job.failing) end_ranks(job, failed_rank);
 }
 
-void Launcher::signal_part(const LocalJob& job, int signal) {
+void Launcher::signal_part(LocalJob& job, int signal) {
+    if (asks_to_end(signal)) job.asked_to_end = true;
     for (const LocalRank& rank : job.ranks) {
         if (!rank.running) continue;
         kill(-rank.pid, signal);

@@ -75,7 +75,7 @@ class Launcher {
     void end_part(LocalJob& job, int failed_rank);
     /// Sends SIGKILL to the job's ranks here at once.
     void kill_part(LocalJob& job) { kill_rest(job); }
-    void signal_part(const LocalJob& job, int signal);
+    void signal_part(LocalJob& job, int signal);
     /// Marks ranks as failed in a job that continues without them: all readers of this segment see the marks, and all ranks here are woken.
     /// Ranks of this host are marked earlier, when they are reaped, and the ranks that wait for them are woken then.
     void mark_failed(LocalJob& job, const std::vector<uint32_t>& ranks);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/common/event_loop.h"
 #include "launch/common/job_spec.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/universe/profile_lines.h"
@@ -47,6 +48,8 @@ class JobClient {
     uint32_t jobs_left = 0;
     int exit_code = 0;
     int forwarded_signal = 0;
+    EventLoop::Clock::time_point
+        end_by{};  ///< until then, a rank that ends does not end the others, because a signal asked all to end
     RepeatedSignal insistence;
     bool timed_out = false;
 };

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/config.h"
 #include "base/error.h"
+#include "launch/common/signals.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
 
@@ -358,7 +360,8 @@ void Universe::detail(const JobClient& patron, const std::string& sentence) {
 
 void Universe::signal(JobClient& patron, int signal) {
     if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
-    const bool at_once = patron.insistence.grows(signal);
+    const bool at_once = patron.insistence.grows(signal, is_leaving(patron));
+    if (asks_to_end(signal)) patron.end_by = EventLoop::Clock::now() + std::chrono::seconds(config().signal_grace);
     for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;
         HostOrder order = job.order(at_once ? OrderKind::kill : OrderKind::signal);

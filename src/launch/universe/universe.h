@@ -162,6 +162,9 @@ class Universe {
     void on_absent(UniverseJob& job, uint32_t host, const HostOrder& order);
     void fail_for_absent(uint32_t host, const HostOrder& absent);
     void fail(UniverseJob& job, int failed_rank, int exit_code);
+    bool is_leaving(const JobClient& patron) const;
+    void await_the_others(UniverseJob& job, const FailureReport& report, bool requested);
+    void end_late(const JobClient* patron);
     bool is_connected(const UniverseJob& child) const;
     void continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code);
     void on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::string_view bytes);

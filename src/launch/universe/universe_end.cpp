@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/config.h"
 #include "launch/process/hang_report.h"
 #include "launch/universe/universe_job.h"
 #include "mpi.h"
@@ -19,8 +20,10 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     if (job.failing) return;
     JobClient* patron = job.patron;
     const bool requested =
-        patron && (patron->timed_out || (WIFSIGNALED(report.status) && WTERMSIG(report.status) == patron->forwarded_signal));
+        patron && (patron->timed_out || (patron->forwarded_signal != 0 && report.exit_code == 128 + patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
+    if (patron && !goes_on && !report.aborted && !patron->timed_out && EventLoop::Clock::now() < patron->end_by)
+        return await_the_others(job, report, requested);
     // If one host runs all ranks, its message about the failure already mentions the other ranks.
     const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
     if (patron && !requested && !report.sentence.empty()) {
@@ -29,6 +32,43 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     }
     if (goes_on) return continue_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
     fail(job, static_cast<int>(report.rank), report.exit_code);
+}
+
+bool Universe::is_leaving(const JobClient& patron) const {
+    return std::any_of(jobs_.begin(), jobs_.end(),
+                       [&](const UniverseJob& job) { return job.patron == &patron && job.leaving; });
+}
+
+// Leaves the other ranks the rest of their time, for example for their parts of a checkpoint.
+void Universe::await_the_others(UniverseJob& job, const FailureReport& report, bool requested) {
+    JobClient& patron = *job.patron;
+    if (job.number == 0 && patron.exit_code == 0) patron.exit_code = report.exit_code;
+    if (std::exchange(job.leaving, true)) return;
+    if (!requested && !report.sentence.empty()) patron.print(report.sentence);
+    constexpr std::chrono::milliseconds kQuiet{2000};
+    end_late(&patron);  // not yet, but when the time is over
+    loop_.after(kQuiet, [this, alive = alive_, id = job.id()] {
+        const UniverseJob* job = *alive ? find(id) : nullptr;
+        if (!job || !job->patron || job->failing) return;
+        job->patron->print("other processes still run; they have until " + std::to_string(config().signal_grace) +
+                           " s after the signal (STARLING_SIGNAL_GRACE) to end. Another Ctrl-C ends them at once");
+    });
+}
+
+// `patron` may have been destroyed, so it is accessed only through its jobs.
+void Universe::end_late(const JobClient* patron) {
+    for (UniverseJob& job : jobs_) {
+        if (job.patron != patron) continue;
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(job.patron->end_by - EventLoop::Clock::now());
+        if (left.count() > 0) {  // another signal has arrived since
+            loop_.after(left, [this, alive = alive_, patron] {
+                if (*alive) end_late(patron);
+            });
+            return;
+        }
+        detail(*patron, "ending the processes that still run after " + std::to_string(config().signal_grace) + " s");
+        fail(job, -1, 1);
+    }
 }
 
 void Universe::fail(UniverseJob& job, int failed_rank, int exit_code) {
@@ -72,7 +112,8 @@ void Universe::on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::strin
 }
 
 void Universe::check_ended(UniverseJob& job) {
-    if (job.present.empty() && job.starting.empty()) remove(job, job.failing ? JobState::failed : JobState::ended);
+    if (job.present.empty() && job.starting.empty())
+        remove(job, job.failing || job.leaving ? JobState::failed : JobState::ended);
 }
 
 void Universe::remove(UniverseJob& job, JobState state) {
