@@ -160,6 +160,26 @@ class Starting(HostsCase):
         self.assertEqual((code, out, err.count("\n")), (0, "ran\n", 2))
         self.assertIn("btl tcp,self", err)
 
+    def test_the_placement_within_each_host_is_that_of_mpiexec(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        self.assertGreaterEqual(len(cpus), 2, "this needs two cores")
+        show = 'echo $FAKE_HOST $(grep Cpus_allowed_list /proc/self/status)'
+        one = str(cpus[1])
+        code, out, err = self.over("a:1,b:1", "--display-map", "--report-bindings", "--cpu-list", one, "-n", 2, "sh", "-c", show)
+        self.assertEqual((code, sorted(out.splitlines())), (0, [f"a Cpus_allowed_list: {one}", f"b Cpus_allowed_list: {one}"]), err)
+        for host, rank in (("a", 0), ("b", 1)):
+            self.assertIn(f"host {host} has rank {rank} of 2\n", err)
+            self.assertRegex(err, rf"mpiexec: rank {rank} on \S+ is bound to (core|cpus) {one}\b")
+        code, _, err = self.over("a:1,b:1", "--map-by", f":PE={len(cpus) + 1}", "-n", 2, "true")
+        self.assertNotEqual(code, 0)
+        self.assertIn(f"each process needs {len(cpus) + 1} cores", err)
+
+    def test_ranks_are_numbered_otherwise_than_placed(self):
+        for options, expected in ((("--rank-by", "node"), ["a 0", "a 2", "b 1"]), (("--map-by", "node", "--rank-by", "slot"), ["a 0", "a 1", "b 2"]),
+                                  (("--bynode",), ["a 0", "a 2", "b 1"]), (("--map-by", "ppr:2:node"), ["a 0", "a 1", "b 2"])):
+            code, out, err = self.over("a:2,b:1", *options, "-n", 3, "sh", "-c", "echo $FAKE_HOST $STARLING_RANK")
+            self.assertEqual((code, sorted(out.splitlines())), (0, expected), (options, err))
+
     def test_an_unreachable_host_is_named(self):
         for hosts in ("far.example", "a,far.example,b"):
             code, out, err = self.over(hosts, "-n", 3, "echo", "ran")
@@ -474,6 +494,13 @@ class Standing(HostsCase):
     def tearDown(self):
         code, _, _ = self.run_command(STARLING, "daemon", "stop")
         super().tearDown()
+
+    def test_placement_within_hosts(self):
+        cpu = str(sorted(os.sched_getaffinity(0))[-1])
+        code, out, err = self.mpiexec("--via", "daemons", "--display-map", "--report-bindings", "--cpu-list", cpu, "-n", 1, "grep", "Cpus_allowed_list", "/proc/self/status")
+        self.assertEqual((code, out.split()), (0, ["Cpus_allowed_list:", cpu]), err)
+        self.assertIn("mpiexec: host a has rank 0 of 1\n", err)
+        self.assertRegex(err, rf"mpiexec: rank 0 on \S+ is bound to (core|cpus) {cpu}\b")
 
     def test_jobs_come_and_go(self):
         for _ in range(3):

@@ -7,6 +7,7 @@
 #include "job/places.h"
 #include "launch/common/text.h"
 #include "launch/process/launcher.h"
+#include "launch/process/output.h"
 
 namespace starling::launch {
 
@@ -69,30 +70,27 @@ void Launcher::assign_cores(LocalJob& job, uint32_t rank, StartCores& cores, Pro
     }
 }
 
-void Launcher::report_map(const LocalJob& job) {
-    std::vector<uint32_t> ranks;
-    for (size_t local = 0; local < job.ranks.size(); ++local) ranks.push_back(job.rank_of(local));
-    if (ranks.empty()) return;
-    const std::string of_job = job.number > 0 ? "of spawned job " + std::to_string(job.number) + " " : "";
-    print("host %s has %s %s %sof %u", job.segment.host(job.segment.header().my_host).name, ranks.size() > 1 ? "ranks" : "rank",
-          cpus_text(ranks).c_str(), of_job.c_str(), job.segment.header().size);
-}
-
 void Launcher::report_binding(LocalJob& job, uint32_t rank) {
     const ProcessorClaim* claim = job.at(rank).processors.get();
     const uint32_t word = job.segment.place(job.segment.local_index(rank)).load() & job::CpuLocation::kCpu;
     const char* host = job.segment.host(job.segment.header().my_host).name;
+    std::string text = "rank " + std::to_string(rank) + " on " + host;
     if (claim)
-        print("rank %u on %s is bound to %s", rank, host, processors_.text_of(*claim).c_str());
+        text += " is bound to " + processors_.text_of(*claim);
     else if (use_ && word != job::CpuLocation::kNowhere)
-        print("rank %u on %s begins on core %u and is not bound", rank, host, word - 1);
+        text += " begins on core " + std::to_string(word - 1) + " and is not bound";
     else if (job.style.binding != Binding::automatic)
-        print("rank %u on %s is not bound", rank, host);
+        text += " is not bound";
     else if (job.ranks.size() > cores_allowed())
-        print("rank %u on %s is not bound: there are more ranks than cores", rank, host);
+        text += " is not bound: there are more ranks than cores";
     else
-        print("rank %u on %s is not bound: your other jobs have %s on the %s here", rank, host,
-              number_of(ranks_of_others_, "rank").c_str(), number_of(cores_allowed(), "core").c_str());
+        text += " is not bound: your other jobs have " + number_of(ranks_of_others_, "rank") + " on the " +
+                number_of(cores_allowed(), "core") + " here";
+    // The lines of other hosts travel like the job's standard error.
+    if (job.style.capture)
+        output().add_line(job.id(), 2, "mpiexec: " + text);
+    else
+        print("%s", text.c_str());
 }
 
 }  // namespace starling::launch

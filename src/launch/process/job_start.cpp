@@ -147,7 +147,6 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
     const job::JobHeader& header = job.segment.header();
     ProgramFiles files(spec, part, {header.size, header.local_ranks, header.my_host}, address, mark_);
     count_cores(job);
-    if (job.style.display_map) report_map(job);
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
         const uint32_t rank = job.rank_of(local);
         uint32_t which = 0;

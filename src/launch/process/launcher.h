@@ -161,7 +161,6 @@ class Launcher {
     /// Selects the cores of a process. `cores` must live as long as `start`.
     void assign_cores(LocalJob& job, uint32_t rank, StartCores& cores, ProcessStart& start);
     void report_binding(LocalJob& job, uint32_t rank);
-    void report_map(const LocalJob& job);
     StartedProcess launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input);
     bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
     int open_input(LocalJob& job, int& pipe_end);

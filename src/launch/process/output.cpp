@@ -376,6 +376,12 @@ void OutputTagger::acknowledge(job::JobId job, int target, size_t bytes) {
     regulate(found->second);
 }
 
+void OutputTagger::add_line(job::JobId job, int target, const std::string& line) {
+    OutputSink& to = sink(target, job);
+    to.pending += line + "\n";
+    flush(to, false);
+}
+
 void OutputTagger::write_lines(int target, std::string_view lines, std::function<void()> written) {
     OutputSink& to = sink(target, 0);
     to.pending.append(lines);

@@ -44,6 +44,9 @@ class OutputTagger {
     std::function<void(job::JobId, int target, std::string lines)> forward;
     void acknowledge(job::JobId job, int target, size_t bytes);
 
+    /// Adds a line of the launcher itself to the output of a job that is forwarded.
+    void add_line(job::JobId job, int target, const std::string& line);
+
     /// Writes lines of other hosts to this process's standard output or error. `written` is called when there is room for more.
     void write_lines(int target, std::string_view lines, std::function<void()> written);
     /// Called soon after the reader of this process's output has closed its end while lines of other hosts were written. The processes that

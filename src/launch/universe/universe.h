@@ -143,6 +143,7 @@ class Universe {
     void remove_load(uint32_t host, uint32_t processes);
 
     // Functions that start jobs.
+    void display_map(const UniverseJob& job);
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     std::vector<HostCapacity> capacities() const;
     bool set_counts(JobSpec& spec, std::string& problem);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/config.h"
+#include "launch/common/processor_placement.h"
 #include "launch/common/text.h"
 #include "launch/process/process_environment.h"
 #include "launch/universe/universe_job.h"
@@ -151,9 +152,26 @@ void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, 
         if (program.directory.empty()) program.directory = patron.directory;
     }
     describe(job, std::move(host_of_rank));
+    if (patron.style.display_map) display_map(job);
     introduce_parent(job);
     begin_profile(job);
     send_start(job);
+}
+
+void Universe::display_map(const UniverseJob& job) {
+    const job::JobDescription& description = job.description;
+    std::vector<std::vector<uint32_t>> ranks(job.tree_hosts.size());
+    for (uint32_t host = 0; host < ranks.size(); ++host)
+        for (const job::Placement& run : description.placements)
+            if (run.host == host)
+                for (uint32_t i = 0; i < run.count; ++i) ranks[host].push_back(run.first + i * run.stride);
+    const std::string of = job.number > 0 ? " in spawned job " + std::to_string(job.number) : "";
+    for (uint32_t host = 0; host < ranks.size(); ++host) {
+        std::sort(ranks[host].begin(), ranks[host].end());
+        job.patron->print("host " + hosts_[job.tree_hosts[host]].name + " has " +
+                          (ranks[host].size() > 1 ? "ranks " : "rank ") + cpus_text(ranks[host]) + " of " +
+                          std::to_string(description.size) + of);
+    }
 }
 
 void Universe::describe(UniverseJob& job, std::vector<uint32_t> host_of_rank) {
