@@ -14,7 +14,7 @@ namespace {
 
 constexpr hang::ProcessName kFirst{7, 0}, kSecond{7, 1};
 
-StackFrame frame(const char* function, const char* module, const char* source = "") { return {function, module, source}; }
+StackFrame frame(const char* function, const char* module, const char* source = "") { return {function, module, source, 0}; }
 
 std::string shown(std::vector<ThreadStack> threads) {
     ProcessStacks stacks{std::move(threads), ""};
@@ -36,6 +36,20 @@ TEST(StackText, ACallbackOfTheProgramIsShownWithTheCallAroundIt) {
                 {frame("my_operation", "heat2d", "heat2d.c:5"), frame("reduce", "libmpi_abi.so.1"),
                  frame("PMPI_Reduce", "libmpi_abi.so.1"), frame("main", "heat2d", "heat2d.c:160")}}}),
         "  my_operation (heat2d.c:5)\n  reduce (libmpi_abi.so.1)\n  PMPI_Reduce (libmpi_abi.so.1)\n  main (heat2d.c:160)\n");
+}
+
+TEST(StackText, TheLibrarysFunctionBehindACallHasTheCallsName) {
+    EXPECT_EQ(
+        shown(
+            {{1, {frame("starling::mpi::Send(void const*, long)", "libmpi_abi.so.1"), frame("main", "heat2d", "heat2d.c:1")}}}),
+        "  MPI_Send (libmpi_abi.so.1)\n  main (heat2d.c:1)\n");
+}
+
+TEST(StackText, FramesOfASignalHandlerAreDropped) {
+    ProcessStacks stacks{{{1, {frame("on_crash", "x"), frame("f", "x"), frame("main", "x")}}, {2, {frame("g", "x")}}}, ""};
+    stacks.threads[0].frames[1].address = 0x400;
+    keep_from(stacks, 1, 0x400);
+    EXPECT_EQ(stacks_text(stacks, false), "  f (x)\n  main (x)\n");
 }
 
 TEST(StackText, ThreadsOfTheLibraryAreHiddenUnlessThereIsNoOther) {

@@ -256,6 +256,49 @@ class Told(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
+class Crash(unittest.TestCase):
+    """Tests the stack that a crashing rank prints."""
+
+    def crash(self, way, **settings):
+        result = subprocess.run([MPIEXEC, "-n", "2", str(BUILD / "tests" / "why" / "crash"), way], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+                                env={**os.environ, **settings}, check=False)
+        return result.returncode, result.stdout, result.stderr
+
+    def test_a_crash_prints_its_stack(self):
+        code, _, err = self.crash("null")
+        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+        self.assertRegex(err, r"starling: rank 1, process \d+ on \S+, has received SIGSEGV in\n  inner \(crash\.c:\d+\)\n"
+                              r"  outer \(crash\.c:\d+\)\n  main \(crash\.c:\d+\)\n")
+        self.assertIn("SIGSEGV", err.split("main (crash.c", 1)[1])  # mpiexec's own sentence, as ever
+
+    def test_a_bad_buffer_names_the_call(self):
+        code, _, err = self.crash("bad_buffer")
+        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+        self.assertRegex(err, r"has received SIGSEGV in\n  P?MPI_Send \(libmpi_abi\S+\)\n  main \(crash\.c:\d+\)\n")
+
+    def test_abort(self):
+        code, _, err = self.crash("abort")
+        self.assertEqual(code, 128 + signal.SIGABRT, err)
+        self.assertRegex(err, r"has received SIGABRT in\n(  .*libc.*\n)+  main \(crash\.c:\d+\)\n")
+
+    def test_a_signal_from_outside_ends_the_process_too(self):
+        self.assertEqual(self.crash("raise")[0], 128 + signal.SIGSEGV)
+
+    def test_it_can_be_switched_off(self):
+        code, _, err = self.crash("null", STARLING_BACKTRACE="off")
+        self.assertEqual(code, 128 + signal.SIGSEGV, err)
+        self.assertNotIn("has received", err)
+
+    def test_handlers_and_alternate_stacks_of_the_program_stay(self):
+        for way in ("handler_before", "handler_after"):
+            code, out, err = self.crash(way)
+            self.assertEqual((code, out, err), (0, "handled\n", ""), way)
+
+    def test_a_forked_child_prints_nothing(self):
+        self.assertEqual(self.crash("child"), (0, "", ""))
+
+
 class Healthy(unittest.TestCase):
     def test_no_job(self):
         code, out, err = why("no such job")

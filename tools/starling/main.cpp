@@ -9,6 +9,7 @@
 #include "info.h"
 #include "launch/client/daemon_command.h"
 #include "profile/command.h"
+#include "starling/crash_stack.h"
 #include "starling/doctor/doctor.h"
 #include "starling/top/top.h"
 #include "starling/why/why.h"
@@ -69,6 +70,15 @@ int main(int argc, char** argv) {
     why_command->add_flag("--raw", why.raw, "Output for starling on another host")->group("");
     why_command->add_flag("--json", why.json, "The same as one JSON object");
     why_command->callback([&] { result = starling::run_why(why); });
+
+    starling::CrashOptions crash;
+    CLI::App* stacks_command = app.add_subcommand("stacks", "Print the stack of a rank that crashes")->group("");
+    stacks_command->add_option("pid", crash.pid)->required();
+    stacks_command->add_option("--thread", crash.thread)->required();
+    stacks_command->add_option("--signal", crash.signal);
+    stacks_command->add_option("--rank", crash.rank);
+    stacks_command->add_option("--from", crash.from);
+    stacks_command->callback([&] { result = starling::print_crash(crash); });
 
     starling::add_profile_command(app, result);
 

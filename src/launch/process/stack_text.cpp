@@ -20,9 +20,17 @@ bool is_library(const StackFrame& frame) {
                                           "libc.so", "libpthread", "ld-linux", "linux-vdso", "[vdso", "ld-musl"});
 }
 
+/// Returns "MPI_Send" for the library's own function behind MPI_Send, whose entry may have left no frame; otherwise the same name.
+std::string call_name(const std::string& function) {
+    constexpr std::string_view kOwn = "starling::mpi::";
+    const std::string name = function.substr(0, function.find('('));
+    if (!name.starts_with(kOwn) || name.find(':', kOwn.size()) != std::string::npos) return function;
+    return "MPI_" + name.substr(kOwn.size());
+}
+
 bool is_call(const StackFrame& frame) {
     return !starts_with_any(frame.module, {"libc", "libpthread", "ld-", "linux-vdso", "[vdso"}) &&
-           starts_with_any(frame.function, {"MPI_", "PMPI_", "MPIX_", "PMPIX_", "shmem", "pshmem", "mpi_", "pmpi_"});
+           starts_with_any(call_name(frame.function), {"MPI_", "PMPI_", "MPIX_", "PMPIX_", "shmem", "pshmem", "mpi_", "pmpi_"});
 }
 
 bool is_python(const StackFrame& frame) { return starts_with_any(frame.module, {"python", "libpython"}); }
@@ -32,7 +40,9 @@ void hide_below_call(ThreadStack& stack) {
     auto call = stack.frames.end();
     for (auto frame = stack.frames.begin(); frame != stack.frames.end() && is_library(*frame); ++frame)
         if (is_call(*frame)) call = frame;
-    if (call != stack.frames.end()) stack.frames.erase(stack.frames.begin(), call);
+    if (call == stack.frames.end()) return;
+    call->function = call_name(call->function);
+    stack.frames.erase(stack.frames.begin(), call);
 }
 
 /// Removes the start code around main().
@@ -76,6 +86,15 @@ void hide_library_frames(ProcessStacks& stacks) {
     for (ThreadStack& stack : stacks.threads) {
         hide_start(stack);
         hide_below_call(stack);
+    }
+}
+
+void keep_from(ProcessStacks& stacks, pid_t thread, uint64_t address) {
+    std::erase_if(stacks.threads, [&](const ThreadStack& stack) { return stack.thread != thread; });
+    for (ThreadStack& stack : stacks.threads) {
+        const auto from = std::find_if(stack.frames.begin(), stack.frames.end(),
+                                       [&](const StackFrame& frame) { return frame.address == address; });
+        if (from != stack.frames.end()) stack.frames.erase(stack.frames.begin(), from);
     }
 }
 

@@ -57,6 +57,12 @@ std::string file_name(const char* path) {
     return text.substr(text.rfind('/') + 1);
 }
 
+/// Removes the symbol's version and the marks of parts that the compiler has split off.
+void strip_marks(std::string& function) {
+    for (const char* mark : {"@@", ".cold", ".constprop", ".isra", ".part", ".lto_priv", " [clone"})
+        function.resize(std::min(function.find(mark), function.size()));
+}
+
 std::string demangled(const char* symbol) {
     int status = 0;
     char* name = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
@@ -74,6 +80,7 @@ struct StackWalk {
         // A return address may be the first of the next line, or even of the next function.
         const Dwarf_Addr at = returns_here ? pc - 1 : pc;
         StackFrame frame;
+        frame.address = pc;
         Dwfl_Module* module = dw.addrmodule(dwfl, at);
         char address[64];
         if (!module) {
@@ -85,7 +92,7 @@ struct StackWalk {
         frame.module = file_name(dw.module_info(module, nullptr, &start, nullptr, nullptr, nullptr, nullptr, nullptr));
         if (const char* symbol = dw.addrname(module, at)) {
             frame.function = demangled(symbol);
-            frame.function.resize(std::min(frame.function.find("@@"), frame.function.size()));  // without the symbol's version
+            strip_marks(frame.function);
         } else {
             std::snprintf(address, sizeof address, "+0x%llx", static_cast<unsigned long long>(pc - start));
             frame.function = frame.module + address;

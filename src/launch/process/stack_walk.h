@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace starling::launch {
 struct StackFrame {
     std::string function;  ///< demangled; "program+0x1234" without a symbol
     std::string module;    ///< file name of the program or library, without directories
-    std::string source;    ///< "heat2d.c:118"; empty without line information
+    std::string source{};  ///< "heat2d.c:118"; empty without line information
+    uint64_t address = 0;  ///< the instruction
 };
 
 struct ThreadStack {
@@ -35,6 +37,9 @@ ProcessStacks walk_stacks(pid_t pid);
 /// Removes what a user of MPI need not see: the library's frames below an MPI or OpenSHMEM call, the start
 /// code around main(), and threads of the library.
 void hide_library_frames(ProcessStacks& stacks);
+
+/// Keeps one thread, without the frames inside of the instruction at `address`, such as those of a signal handler.
+void keep_from(ProcessStacks& stacks, pid_t thread, uint64_t address);
 
 /// Returns one line per frame, with a heading per thread if there are several. Folds the frames of a Python interpreter unless
 /// `all_frames` is set.
