@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,43 @@ class Pages(unittest.TestCase):
         for page in mpi.pages() + shmem.pages():
             for name, section in page.see:
                 self.assertTrue((MAN / f"man{section}" / f"{name}.{section}").is_file(), f"{page.name}: {name}")
+
+
+class Examples(unittest.TestCase):
+    rows = [line.split("\t") for line in (ROOT / "tools/manual/examples.tsv").read_text().splitlines() if not line.startswith("#")]
+
+    def test_each_page_of_a_command_has_examples_and_exit_codes(self):
+        pages = {file for file in (MAN / "man1").iterdir() if not file.is_symlink()}
+        self.assertEqual({file.stem for file in pages} - {"starlingd"}, {name for name, *_ in self.rows})
+        for file in pages:
+            if file.stem != "starlingd":
+                self.assertIn("\n.SH EXAMPLES\n", file.read_text(), file.name)
+                self.assertIn("\n.SH EXIT STATUS\n", file.read_text(), file.name)
+
+    def test_their_options_exist(self):
+        tables = json.loads(run(BUILD / "bin/starling", "help", "--tables"))
+        mpiexec = {name for row in tables["mpiexec"]["options"] for name in row["names"].split(",")}
+        for _, example, *_ in self.rows:
+            if example.startswith("mpiexec "):
+                for option in re.findall(r"(?<!\S)--?([a-z][\w-]*)", example.split(" ./")[0]):
+                    self.assertIn(option, mpiexec, example)
+            elif example.startswith("starling ") and not example.startswith(("starling daemon", "starling help")):
+                usage = run(BUILD / "bin/starling", *example.split()[1:3 if "profile" in example else 2], "--help")
+                for option in re.findall(r"(?<!\S)(--?[a-z][\w-]*)", example):
+                    self.assertIn(option, usage, example)
+
+    def test_they_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(ROOT / "tests/manual/program.c", folder)
+            environment = {**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "STARLING_UNIVERSE": f"manual{os.getpid()}"}
+            run("mpicc", "program.c", "-o", "program", cwd=folder, env=environment)
+            tried = [example for _, example, _, how in self.rows if how == "run"]
+            self.assertGreater(len(tried), 20)
+            try:
+                for example in tried:
+                    run("sh", "-c", example, cwd=folder, env=environment)
+            finally:
+                run("starling", "daemon", "stop", cwd=folder, env=environment, code=None)
 
 
 class Help(unittest.TestCase):

@@ -23,10 +23,20 @@ RANK_VARIABLES = [
 ]
 
 
+def rows_of(name):
+    """Returns the rows of a table beside this file, as tuples."""
+    lines = pathlib.Path(__file__).with_name(name).read_text().splitlines()
+    return [tuple(line.split("\t")) for line in lines if not line.startswith("#")]
+
+
 def exit_codes():
     """Returns the rows (command, code, meaning) of exit-codes.tsv."""
-    lines = pathlib.Path(__file__).with_name("exit-codes.tsv").read_text().splitlines()
-    return [tuple(line.split("\t")) for line in lines if not line.startswith("#")]
+    return rows_of("exit-codes.tsv")
+
+
+def examples(page):
+    """Adds the examples of the page's command (examples.tsv)."""
+    page.add("Examples", ("items", [(example, meaning) for name, example, meaning, _ in rows_of("examples.tsv") if name == page.names[0]]))
 
 
 def exit_status(page):
@@ -74,6 +84,7 @@ def mpiexec(tables):
     out.add("Input, output and end", ("text", table["remarks"].replace("\n", " ").strip()))
     out.add("Environment of the processes", ("text", RANK_VARIABLES_REMARK), ("items", RANK_VARIABLES))
     exit_status(out)
+    examples(out)
     out.see = [("starling", "1"), ("mpicc", "1"), ("starling-hosts", "7"), ("starling-variables", "7")]
     return out
 
@@ -105,6 +116,7 @@ def starling(tables):
     out.add("Topics of starling help", ("items", [(t["name"], t["title"]) for t in tables["topics"]]))
     exit_status(out)
     out.add("Environment", ("items", [("NO_COLOR", "starling top uses no colors if this is set and not empty")]))
+    examples(out)
     out.see = [("mpiexec", "1")] + [(f"starling-{c['name']}", "1") for c in top["commands"]]
     pages = [out]
     for command in top["commands"]:
@@ -121,6 +133,7 @@ def starling(tables):
         page.add("Description", ("text", rest))
         below(page, command, f"starling {command['name']}")
         exit_status(page)
+        examples(page)
         page.see = [("starling", "1"), ("mpiexec", "1")]
         pages.append(page)
     return pages
@@ -149,6 +162,8 @@ def wrappers():
     out.add("Environment", ("items", [
         ("STARLING_CC, STARLING_CXX, STARLING_FC", "the compiler to call; MPICH_CC, OMPI_CC and so on do the same"),
         ("STARLING_CACHE", "folder in which mpifort stores the compiled modules")]))
+    exit_status(out)
+    examples(out)
     out.see = [("mpiexec", "1"), ("starling-fortran", "7")]
     return out
 
