@@ -1,4 +1,4 @@
-// Files and variables of users and batch systems: hostfiles, lists of hosts, rank files, Slurm's lists, the configuration file. Any text is
+// Files and variables of users and batch systems: hostfiles, lists of hosts, rank files, Slurm's lists, files of commands, the configuration file. Any text is
 // read or is rejected with an error text that fits a screen. An accepted host name is safe on a command line.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,8 +14,10 @@
 #include "base/config.h"
 #include "launch/client/allocation.h"
 #include "launch/client/batch_hosts.h"
+#include "launch/client/config_file.h"
 #include "launch/client/rank_file.h"
 #include "launch/common/hosts.h"
+#include "launch/common/processor_placement.h"
 
 using namespace starling;
 using namespace starling::launch;
@@ -68,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::vector<HostSlots> hosts;
     std::vector<std::string> names;
     std::vector<uint32_t> counts;
-    switch (data[0] % 7) {
+    switch (data[0] % 9) {
         case 0:
             expect_sentence(read_hostfile(File(text).path(), hosts));
             expect_hosts(hosts);
@@ -91,6 +93,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case 5:
             read_settings(text);
             break;
+        case 7:
+            expect_sentence(read_config_file(File(text).path(), names));
+            break;
+        case 8:
+            if (ProcessorPlacement placement; ProcessorPlacement::parse(text, placement)) {
+                ProcessorPlacement again;
+                if (!ProcessorPlacement::parse(placement.text(), again) || again != placement) std::abort();
+            }
+            break;
         default:
             expect_sentence(parse_flux_resources(text, hosts));
             expect_hosts(hosts);
@@ -109,6 +120,8 @@ const std::string* fuzz_seeds(size_t& count) {
         "4(x3),2,1(x2)"s,
         "\5WAIT = poll\nSTARLING_EAGER_LIMIT=4096\n# none\nprofile = x\nnonsense\n"s,
         "\6{\"execution\": {\"nodelist\": [\"f[1-2]\"], \"R_lite\": [{\"rank\": \"0-1\", \"children\": {\"core\": \"0-3\"}}]}}"s,
+        "\7# commands\n-n 2 a 'b c' \\\n d\n-n 1 \"e\" f\\ g\n"s,
+        "\10bind=core;map=package;rank=numa;elements=2;cpus=0-3,8;lists=0,2/1"s,
     };
     count = std::size(seeds);
     return seeds;

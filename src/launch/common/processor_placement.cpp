@@ -106,7 +106,7 @@ bool parse_cpus(std::string_view list, std::vector<uint32_t>& out) {
         const std::string_view begin = next_field(range, '-');
         if (!read_number(begin, first) || (!range.empty() && !read_number(range, last))) return false;
         if (range.empty()) last = first;
-        if (first > last || last >= CPU_SETSIZE) return false;
+        if (first > last || last >= CPU_SETSIZE || out.size() + (last - first) >= CPU_SETSIZE) return false;
         for (uint32_t cpu = first; cpu <= last; ++cpu) out.push_back(cpu);
     }
     return true;
