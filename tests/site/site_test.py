@@ -38,6 +38,21 @@ class Links(unittest.TestCase):
             self.assertEqual([sentence.split(")")[0] for sentence in links.broken(pathlib.Path(folder), "a.md")], ["a.md: (#two", "a.md: (b.md"])
 
 
+class Releases(unittest.TestCase):
+    def test_the_version_has_its_date_and_notes(self):
+        cmake = (ROOT / "CMakeLists.txt").read_text()
+        version = re.search(r"project\(starling VERSION ([\d.]+)", cmake)[1]
+        date = re.search(r"set\(STARLING_RELEASED ([\d-]+)\)", cmake)[1]
+        headings = re.findall(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+        self.assertEqual(headings[:2], ["Unreleased", f"{version} ({date})"])
+        self.assertIn(f"Date: {date}.", (ROOT / f"docs/releases/{version}.md").read_text())
+        self.assertIn(f"| {version.rsplit('.', 1)[0]} | yes |", (ROOT / "SECURITY.md").read_text())
+
+    def test_each_release_has_notes(self):
+        notes = {file.stem for file in (ROOT / "docs/releases").glob("*.md")}
+        self.assertEqual(notes, set(re.findall(r"^## ([\d.]+) ", (ROOT / "CHANGELOG.md").read_text(), re.M)))
+
+
 class Navigation(unittest.TestCase):
     def setUp(self):
         self.navigation = navigation.navigation(ROOT, build.documents())
