@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "launch/client/debugger_table.h"
 #include "launch/client/dry_run.h"
 #include "launch/client/peer_options.h"
 #include "launch/common/repeated_signal.h"
@@ -132,9 +133,21 @@ class Terminal : public LocalClient {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
             }
+            enter_in_debugger_table(outcome.job);
             // If rank 0 runs on this host, it has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (!universe_.reads_here(*this)) reader_.next();
         });
+    }
+
+    /// Shows the job's processes to a debugger. If the debugger has started mpiexec, the processes are stopped while it attaches to them.
+    void enter_in_debugger_table(job::JobId id) {
+        const LocalJob* job = launcher_.find_job(id);
+        if (!job) return;
+        fill_debugger_table(*job);
+        if (!is_being_debugged()) return;
+        universe_.signal(*this, SIGSTOP);
+        report_spawned();
+        universe_.signal(*this, SIGCONT);
     }
 
     void on_signal(int signal) override {

@@ -1,0 +1,72 @@
+#include "launch/client/debugger_table.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "launch/common/hosts.h"
+
+// The interface names the symbols. They are visible in a stripped program, too, and this file is compiled with full debug information, from
+// which debuggers read the layout of MPIR_PROCDESC.
+#define MPIR_SYMBOL extern "C" [[gnu::visibility("default")]]
+
+struct MPIR_PROCDESC {
+    char* host_name;
+    char* executable_name;
+    int pid;
+};
+
+enum { MPIR_NULL = 0, MPIR_DEBUG_SPAWNED = 1 };
+
+MPIR_SYMBOL MPIR_PROCDESC* MPIR_proctable;
+MPIR_SYMBOL int MPIR_proctable_size;
+MPIR_SYMBOL volatile int MPIR_being_debugged;  // the debugger sets it to 1
+MPIR_SYMBOL volatile int MPIR_debug_state;
+MPIR_SYMBOL int MPIR_i_am_starter;       // its existence: this process is not a rank
+MPIR_SYMBOL int MPIR_partial_attach_ok;  // its existence: ranks to which the debugger does not attach continue by themselves
+MPIR_SYMBOL void MPIR_Breakpoint();
+
+MPIR_PROCDESC* MPIR_proctable = nullptr;
+int MPIR_proctable_size = 0;
+volatile int MPIR_being_debugged = 0;
+volatile int MPIR_debug_state = MPIR_NULL;
+int MPIR_i_am_starter = 1;
+int MPIR_partial_attach_ok = 1;
+
+/// The debugger sets a breakpoint here.
+[[gnu::noinline, gnu::noclone]] void MPIR_Breakpoint() { asm volatile("" ::: "memory"); }
+
+namespace starling::launch {
+
+namespace {
+
+// The table's memory, which stays until mpiexec ends.
+std::vector<std::string> names;
+std::vector<MPIR_PROCDESC> rows;
+
+std::string program_path(pid_t pid) {
+    char path[4096];
+    const ssize_t length = readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+    return length > 0 ? std::string(path, static_cast<size_t>(length)) : "?";
+}
+
+}  // namespace
+
+void fill_debugger_table(const LocalJob& job) {
+    if (!rows.empty()) return;
+    names.push_back(host_name());
+    for (const LocalRank& rank : job.ranks) names.push_back(program_path(rank.pid));
+    for (size_t i = 0; i < job.ranks.size(); ++i) rows.push_back({names[0].data(), names[i + 1].data(), job.ranks[i].pid});
+    MPIR_proctable = rows.data();
+    MPIR_proctable_size = static_cast<int>(rows.size());
+}
+
+bool is_being_debugged() { return MPIR_being_debugged != 0; }
+
+void report_spawned() {
+    MPIR_debug_state = MPIR_DEBUG_SPAWNED;
+    MPIR_Breakpoint();
+}
+
+}  // namespace starling::launch
