@@ -151,6 +151,14 @@ class CommandLines(unittest.TestCase):
             self.assertEqual(out.splitlines()[-1], "ranks 0-3: true")
             self.assertIn("host a is not asked for its cores", err)
 
+    def test_nolocal_leaves_out_this_machine(self):
+        for option in (("--nolocal",), ("-skip-launch-node",), ("--map-by", "slot:NOLOCAL")):
+            code, out, err = mpiexec(*option, "--dry-run", "--host", "localhost:2,b:2", "-n", 2, "true")
+            self.assertEqual((code, out), (0, "host b would have ranks 0-1\nranks 0-1: true\n"), err)
+        code, _, err = mpiexec("--nolocal", "-n", 2, "true")
+        self.assertEqual(code, 1)
+        self.assertIn("no host is left for 'true' without this machine", err)
+
     def test_commands_from_a_file(self):
         with tempfile.NamedTemporaryFile("w", prefix="starling-tests-") as file:
             file.write('# two commands\n-n 1 sh -c "echo one $STARLING_RANK"\n\n-n 2 \\\n  sh -c \'echo two\'\n')

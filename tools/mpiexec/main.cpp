@@ -57,6 +57,10 @@ int main(int argc, char** argv) {
     }
 
     if (options.verbose && !options.allocation.empty()) complain(options.allocation);
+    if (options.nolocal) {
+        if (const std::string problem = launch::leave_out_this_machine(options.programs); !problem.empty())
+            return complain(problem);
+    }
     if (!options.quiet) {
         for (const std::string& note : options.notes) complain(note);
         for (const std::string& remark : options.remarks)

@@ -23,6 +23,17 @@ std::vector<HostSlots> hosts_of(const std::vector<Program>& programs) {
     return all;
 }
 
+std::string leave_out_this_machine(std::vector<Program>& programs) {
+    for (Program& program : programs) {
+        if (!program.host_of_process.empty()) return "--nolocal contradicts the rank file, which names the host of each rank";
+        std::erase_if(program.hosts, [](const HostSlots& host) { return is_this_machine(host.name); });
+        if (program.hosts.empty())
+            return "no host is left for '" + program.argv[0] + "' without this machine (" + host_name() +
+                   "); leave out --nolocal, or name other hosts with --host or --hostfile";
+    }
+    return {};
+}
+
 Choice choose_way(const Options& options, bool standing, const std::string& refusal) {
     const std::vector<HostSlots> hosts = hosts_of(options.programs);
     const auto elsewhere =

@@ -17,6 +17,9 @@ struct Choice {
 /// Returns all hosts that the programs name.
 std::vector<HostSlots> hosts_of(const std::vector<Program>& programs);
 
+/// Removes this machine from the hosts of all programs (--nolocal). Returns an empty string, or a sentence that describes the error.
+std::string leave_out_this_machine(std::vector<Program>& programs);
+
 /// Selects the fastest way that can serve the job. If all hosts are this machine, mpiexec itself starts it. Standing daemons come next,
 /// since nothing has to be started first; the agent is last.
 ///

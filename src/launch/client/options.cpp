@@ -403,6 +403,7 @@ class Parser {
         }
         if (error_.empty()) error_ = finish_placement(placement_, out_.programs);
         out_.binding = placement_.binding;
+        out_.nolocal |= placement_.nolocal;
         out_.notes.insert(out_.notes.end(), placement_.notes.begin(), placement_.notes.end());
         if (!error_.empty() || plan_path_.empty() || out_.programs.empty()) return;
         Plan plan;

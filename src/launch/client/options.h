@@ -32,6 +32,7 @@ struct Options {
     Binding binding = Binding::automatic;
     bool report_bindings = false;
     bool display_map = false;
+    bool nolocal = false;  ///< true: no process runs on this host
     bool dry_run = false;  ///< true: print the map, and start nothing
     bool recovers = false;
     uint32_t universe_size = 0;  ///< universe size that the user requested (JobSpec::universe_size)

@@ -54,15 +54,15 @@ std::string read_modifier(const std::string& value, const std::string& modifier,
     } else if (word == "corecpus") {
         out.processors.counts_hwthreads = false;
     } else if (word == "nolocal") {
-        return "'--map-by " + value + "': mpiexec has no NOLOCAL; name the other hosts only, with --host or --hostfile";
+        out.nolocal = true;
     } else if (word == "span") {
         out.notes.push_back("SPAN in '--map-by " + value + "' is ignored: each host is filled before the next one");
     } else if (word == "oversubscribe" || word == "nooversubscribe" || word == "inherit" || word == "noinherit" ||
                word == "ordered") {
         out.notes.push_back(modifier + " in '--map-by " + value + "' is not needed: -n alone sets the number of processes");
     } else if (!word.empty()) {
-        return "'--map-by " + value + "': '" + modifier + "' is not a modifier; valid are PE=N, HWTCPUS, CORECPUS, SPAN, " +
-               "OVERSUBSCRIBE and NOOVERSUBSCRIBE";
+        return "'--map-by " + value + "': '" + modifier +
+               "' is not a modifier; valid are PE=N, HWTCPUS, CORECPUS, NOLOCAL, SPAN, " + "OVERSUBSCRIBE and NOOVERSUBSCRIBE";
     }
     return {};
 }

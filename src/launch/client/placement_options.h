@@ -21,6 +21,7 @@ struct PlacementOptions {
     Binding binding = Binding::automatic;
     ProcessorPlacement processors;
     HostRanking ranking = HostRanking::mapped;
+    bool nolocal = false;            ///< true: --map-by ...:NOLOCAL
     bool sequential = false;         ///< true: --map-by seq
     std::vector<std::string> notes;  ///< one sentence for each part of a value that has no effect
 };
