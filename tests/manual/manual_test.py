@@ -80,6 +80,11 @@ class Tables(unittest.TestCase):
             for name in re.findall(r"\bSTARLING_[A-Z_]*[A-Z]\b", file.read_text()):
                 self.assertIn(name, known, file.name)
 
+    def test_topics_fit_a_terminal(self):
+        for file in (ROOT / "tools/starling/help").glob("*.txt"):
+            for line in file.read_text().splitlines():
+                self.assertLessEqual(len(line), 80, f"{file.name}: {line}")
+
     def test_options_that_topics_name_exist(self):
         tables = json.loads(run(BUILD / "bin/starling", "help", "--tables"))
         known = {name for row in tables["mpiexec"]["options"] for name in row["names"].split(",")}
