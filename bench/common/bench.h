@@ -90,8 +90,8 @@ typedef struct {
 Pair bench_pair(const Options* options, char** argv);
 void bench_pair_end(Pair* pair);
 
-/* Runs one batch of a pair's measurement; both processes call it with the same number of iterations. Returns the seconds of the batch that
- * must be subtracted. */
+/* Runs one batch of a pair's measurement; both processes call it with the same number of iterations. Returns how many seconds it spent on
+ * work that is not measured, such as a final barrier; bench_pair_measure() subtracts them from the batch's time. */
 typedef double (*PairRound)(const Pair* pair, long iterations, void* context);
 /* Runs batches of round on both sides; on role 0 the result is seconds per iteration over the batches,
  * times scale. */

@@ -1,9 +1,11 @@
 /* Messages to a group of hosts, for bench/network/multicast. Plain MPI; rank 0 prints one line of JSON.
  *
- *   multicast-job bcast BYTES COUNT     COUNT broadcasts from rank 0, after 20 to warm up: prints the microseconds of each; no other traffic
- *   multicast-job spawn CHILDREN        prints milliseconds from the begin of MPI_Comm_spawn: to its return, to the end of the first
- *                                       broadcast of 1 KB over parents and children, and to the first broadcast that this process
- *                                       sent to a multicast group (0: none, or the library does not count them) */
+ *   multicast-job bcast BYTES COUNT     makes COUNT broadcasts from rank 0, after 20 to warm up, without other traffic in between;
+ *                                       prints the mean time of one in microseconds
+ *   multicast-job spawn CHILDREN        prints three times in milliseconds, counted from the call of MPI_Comm_spawn: to its return, to
+ *                                       the end of the first broadcast of 1 KB over parents and children, and to the first broadcast
+ *                                       that this process sent to a multicast group (0: it sent none, or the library does not count
+ *                                       them) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 namespace starling {
 
 #ifdef STARLING_COUNTER_START
-/// Increments before a counter wraps; 0 if counters start at 0.
+/// Number of increments from a counter's initial value to its wrap; 0: counters start at 0.
 inline constexpr uint32_t kBeforeWrap = STARLING_COUNTER_START;
 #else
 inline constexpr uint32_t kBeforeWrap = 0;

@@ -100,7 +100,11 @@ int ControlCall::poll(bool& done) {
         const ssize_t n = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return MPI_SUCCESS;
-        if (n <= 0) return fail(MPI_ERR_PROC_ABORTED, "the launcher of this job has ended, or rejected the request");
+        if (n <= 0)
+            return fail(
+                MPI_ERR_PROC_ABORTED,
+                "the launcher of this job closed the connection without a reply: it has ended, or is not of this version of "
+                "Starling (use the mpiexec and the library of one installation)");
         decoder_.feed({buffer, static_cast<size_t>(n)});
         const auto result = decoder_.next(reply_);
         if (result == FrameDecoder::ControlDecodeResult::need_more) continue;

@@ -46,7 +46,9 @@ void start() {
     const std::string_view blob(reinterpret_cast<const char*>(segment.blob()), segment.header().blob_size);
     comm::Group* group = decode(blob, parents) ? comm::decode_group(parents.group) : nullptr;
     if (!group || parents.root >= static_cast<uint32_t>(group->size()))
-        panic("the description of the parent processes in the job segment is invalid");
+        panic(
+            "the parent processes sent an invalid description of themselves; use one version of Starling for parents and "
+            "children");
     parent_root = group->at(static_cast<int>(parents.root));
     // Map the parents' jobs now, so that their end is noticed even if no message was exchanged.
     for (const comm::GroupRun& run : group->runs()) run.job->map();

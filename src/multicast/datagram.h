@@ -59,8 +59,9 @@ enum class NoteKind : uint8_t {
     missing,        ///< `member` requests fragments of `sender`'s message `serial`: those in `mask`, whose bit 0 is `fragment`
     left,           ///< the note's sender does not have the group any more, and needs nothing more from it
     group_request,  ///< a communicator requests a group of the pool; its description follows
-    datagram,       ///< a datagram follows: a repeat, or a heartbeat, which members pass on to those below that lag
-    not_received,   ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last
+    /// a datagram follows: a repeat, or a heartbeat, which a member passes on to its children in the sender's tree that miss messages
+    datagram,
+    not_received,  ///< `sender`'s data arrives by sessions only, not by multicast; message `serial` was the last
 };
 
 /// A note: a message on its own, or the header of a datagram to a single member.

@@ -45,7 +45,7 @@ class Membership final : public GroupEnvironment, public transport::DatagramHand
     /// Called when a datagram has arrived, to run the group soon.
     void (*touched)(Membership& self) = nullptr;
     uint64_t due = 0;                      ///< time of the next run, ns
-    GroupState seen = GroupState::absent;  ///< state of the group at the last run
+    GroupState seen = GroupState::absent;  ///< state of the group at the last call of GroupManager::settle()
 
     // Implementation of GroupEnvironment.
     bool to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) override;

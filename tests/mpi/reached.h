@@ -57,7 +57,8 @@ __attribute__((unused)) static void reach_by_windows(MPI_Comm comm, int turns) {
     }
 }
 
-/// Runs both tests between parents, which pass the children's communicator, and children, which pass MPI_COMM_NULL.
+/// Runs reach_by_messages() and reach_by_windows() among parents and spawned children. Parents pass the inter-communicator to their
+/// children, children pass MPI_COMM_NULL.
 __attribute__((unused)) static void reach_family(MPI_Comm children) {
     MPI_Comm family = children, all;
     if (children == MPI_COMM_NULL) OK(MPI_Comm_get_parent(&family));

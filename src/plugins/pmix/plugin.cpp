@@ -81,7 +81,9 @@ int start(PmixJob* job, char* problem, size_t size) {
     if (!read_number(myself, PMIX_APPNUM, job->appnum)) job->appnum = 0;
     std::string hosts;
     status = list_hosts(hosts);
-    if (status != PMIX_SUCCESS) return report_failure("asking for the job's hosts", status, problem, size);
+    if (status != PMIX_SUCCESS)
+        return report_failure("the query for the job's hosts and ranks (PMIx_Resolve_nodes, PMIx_Resolve_peers)", status,
+                              problem, size);
     job->hosts = strdup(hosts.c_str());
     return 0;
 }

@@ -72,7 +72,10 @@ void GroupMembership::joined(const rdma_ud_param& group) {
     gid_ = group.ah_attr.grh.dgid;
     lid_ = group.ah_attr.dlid;
     key_ = group.qkey;
-    if (key_ != kQueueKey) return failed("another program has created the group, with a Q_Key that is not Starling's");
+    if (key_ != kQueueKey)
+        return failed(
+            "another program has created it with another Q_Key: set STARLING_MULTICAST_RANGE to addresses that no other "
+            "program uses");
     attach();
 }
 
