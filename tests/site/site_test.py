@@ -95,6 +95,12 @@ class Site(unittest.TestCase):
                 if not re.match(r"\w+:|//", target):
                     self.assertTrue((file.parent / target).exists(), f"{file.relative_to(self.html)}: {target}")
 
+    def test_code_and_lists_are_not_text(self):
+        for file in self.html.rglob("*.html"):
+            for paragraph in re.findall(r"<p>(.*?)</p>", file.read_text(), re.S):
+                plain = re.sub(r"<code>.*?</code>", "", paragraph, flags=re.S)
+                self.assertNotRegex(plain, r"```|\n\s*([-*]|\d+\.) |\n\|", file.relative_to(self.html))
+
     def test_links_out_of_docs_stay_in_the_site(self):
         page = (self.html / "docs" / "index.html").read_text()
         self.assertIn('href="../src/message/index.html"', page)
