@@ -35,6 +35,13 @@ int complain(std::string_view text) {
     return 1;
 }
 
+// Prints where the profile is, if there is one. Returns `exit_code`.
+int with_profile(const starling::launch::ProfileFile& profile, const starling::launch::Options& options, int exit_code) {
+    const std::string sentence = profile.whereabouts();
+    if (!options.quiet && !sentence.empty()) complain(sentence);
+    return exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,9 +78,9 @@ int main(int argc, char** argv) {
     launch::Choice choice = launch::choose_way(options, !options.dry_run, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
-        if (outcome.served) return outcome.exit_code;
+        if (outcome.served) return with_profile(profile, options, outcome.exit_code);
         choice = launch::choose_way(options, false, outcome.text);
     }
     if (!choice.problem.empty()) return complain(choice.problem);
-    return run_job(options, argv, choice, profile);
+    return with_profile(profile, options, run_job(options, argv, choice, profile));
 }

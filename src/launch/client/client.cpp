@@ -57,6 +57,11 @@ class DaemonClient {
                     : "no standing daemons run (starling daemon start --hostfile ...)";
             return outcome_;
         }
+        if (const std::string problem = open_output_files(output_, options_.output); !problem.empty()) {
+            std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+            outcome_ = {.served = true, .text = {}, .exit_code = kCannotStart};
+            return outcome_;
+        }
         watch_signals();
         output_.on_reader_closed = [this] {
             print("standard output has no reader any more; ending the job");
@@ -76,11 +81,13 @@ class DaemonClient {
         Submission submission;
         submission.spec.programs = options_.programs;
         submission.spec.forward_input = true;
+        submission.spec.input = options_.input;
         submission.spec.recovers = options_.recovers;
         submission.spec.encrypts = config().encryption;
         submission.spec.plan = options_.plan;
         submission.spec.universe_size = options_.universe_size;
         submission.style.tag_output = options_.tag_output;
+        submission.style.output = options_.output;
         submission.style.binding = options_.binding;
         submission.style.report_bindings = options_.report_bindings;
         submission.style.display_map = options_.display_map;
@@ -231,7 +238,7 @@ class DaemonClient {
                 return on_started(frame.payload);
             case ClientMessage::output:
                 if (!decode(frame.payload, notice)) return false;
-                output_.write_lines(notice.number == 2 ? 2 : 1, notice.bytes, [this] { send(ClientMessage::written, {}); });
+                output_.write_lines(stream_of(notice.number), notice.bytes, [this] { send(ClientMessage::written, {}); });
                 return true;
             case ClientMessage::taken:
                 reader_.next();
@@ -268,8 +275,8 @@ class DaemonClient {
             std::fprintf(stderr, "mpiexec: started through the standing daemons of %s: nothing had to be started first\n",
                          number_of(reply.hosts, "host").c_str());
         }
-        reading_ = true;
-        reader_.next();
+        reading_ = !options_.input.ranges.empty();
+        if (reading_) reader_.next();
         return true;
     }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "launch/client/config_file.h"
 #include "launch/client/option_help.h"
+#include "launch/client/output_options.h"
 #include "launch/client/peer_options.h"
 #include "launch/client/placement_options.h"
 #include "launch/client/plan_file.h"
@@ -313,6 +314,29 @@ class Parser {
         if (!is_compat(given.value))
             error_ = "'" + given.option + " " + given.value + "' is neither auto, mpich, openmpi nor off";
         global_.emplace(global_.begin(), "STARLING_COMPAT", given.value);
+    }
+
+    void read_output_directory(const Given& given) { explain(given, launch::read_output_directory(given.value, out_.output)); }
+    void read_output(const Given& given) { error_ = read_output_words(given.value, out_.output, out_.tag_output, out_.notes); }
+    template <std::string OutputStyle::*file>
+    void read_file(const Given& given) {
+        explain(given, read_file_pattern(given.value, file, out_.output));
+    }
+    template <bool OutputStyle::*field>
+    void mark(const Given&) {
+        out_.output.*field = true;
+    }
+    void read_prefix(const Given& given) {
+        out_.output.prefix = given.value;
+        explain(given, check_pattern(given.value));
+    }
+    void explain(const Given& given, const std::string& problem) {
+        if (!problem.empty()) error_ = "'" + given.option + " " + given.value + "': " + problem;
+    }
+
+    void read_input(const Given& given) {
+        if (!read_input_ranks(given.value, out_.input))
+            error_ = "'" + given.option + " " + given.value + "' names no ranks; use a rank, all, none, or ranks such as 0,2-4";
     }
 
     void read_timeout(const Given& given) {

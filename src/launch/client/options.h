@@ -27,6 +27,8 @@ struct Options {
         notes;  ///< one sentence for each option that was accepted and has no effect, or another meaning elsewhere
     std::vector<std::string> remarks;  ///< sentences for --verbose: harmless options that were ignored, and translated ones
     bool tag_output = false;
+    OutputStyle output;
+    InputRanks input = InputRanks::of_rank(0);  ///< ranks that receive standard input
     bool verbose = false;
     bool quiet = false;
     Binding binding = Binding::automatic;

@@ -111,8 +111,14 @@ void ProfileFile::close() {
     loop_ = nullptr;
     timer_ = 0;
     flush();
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ < 0) return;
+    complete_ = ::close(fd_) == 0;
     fd_ = -1;
+}
+
+std::string ProfileFile::whereabouts() const {
+    if (!complete_) return {};
+    return "the profile is in " + name_ + "; to read it: starling profile show " + name_;
 }
 
 }  // namespace starling::launch

@@ -21,6 +21,8 @@ class ProfileFile {
     /// Creates the file with its first line, if the options request it. Returns an empty string, or an error sentence.
     std::string open(const Options& options);
     bool is_open() const { return fd_ >= 0; }
+    /// Returns a sentence about where the profile is and how to read it; empty if there is none, or it is incomplete.
+    std::string whereabouts() const;
     /// Sets the loop whose timers limit how long lines stay buffered; it must exist until close().
     void use(EventLoop& loop) { loop_ = &loop; }
     /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
@@ -38,6 +40,7 @@ class ProfileFile {
     std::string waiting_;
     int fd_ = -1;
     bool compressed_ = false;
+    bool complete_ = false;  ///< true: all lines were written, and the file is closed
 };
 
 }  // namespace starling::launch

@@ -25,9 +25,11 @@ namespace starling::launch {
 namespace {
 
 constexpr int kCannotStart = 127;
+constexpr std::chrono::milliseconds kSilence{2000};  // time of silence on a terminal before progress is shown
 
 LauncherSettings launcher_settings(const Options& options, char** argv) {
     LauncherSettings settings;
+    if (base_name(argv[0]) == "oshrun") settings.name = "oshrun";
     settings.argv = argv;
     settings.verbose = options.verbose;
     settings.quiet = options.quiet;
@@ -56,6 +58,7 @@ class Terminal : public LocalClient {
           profile_file_(profile),
           reader_(loop, [this](std::string data) { universe_.input(*this, std::move(data)); }) {
         style.tag_output = options.tag_output;
+        style.output = options.output;
         style.binding = options.binding;
         style.report_bindings = options.report_bindings;
         style.display_map = options.display_map;
@@ -78,6 +81,11 @@ class Terminal : public LocalClient {
             std::fprintf(stderr, "mpiexec: %s\n", failure_text().data());
             return 1;
         }
+        if (const std::string problem = open_output_files(launcher_.output(), options_.output); !problem.empty()) {
+            std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+            launcher_.shut_down();
+            return kCannotStart;
+        }
         detail(why);
         if (options_.timeout_seconds > 0) {
             loop_.after(std::chrono::seconds(options_.timeout_seconds), [this] {
@@ -85,6 +93,7 @@ class Terminal : public LocalClient {
             });
         }
         if (over_hosts_) {
+            if (isatty(2)) loop_.after(kSilence, [this] { report_start(); });
             universe_.add_hosts(hosts_of(options_.programs), true, [this](const std::string& problem) { on_hosts(problem); });
         } else {
             start();
@@ -104,7 +113,25 @@ class Terminal : public LocalClient {
         if (verbose) print(sentence);
     }
 
+    // Reports on a terminal, every two seconds, which hosts a long start waits for.
+    void report_start() {
+        using HostState = UniverseHost::HostState;
+        if (ending_ || hosts_are_up_) return;
+        size_t up = 0, all = 0;
+        std::string waiting;
+        for (const UniverseHost& host : universe_.hosts()) {
+            if (&host == &universe_.hosts().front()) continue;
+            ++all;
+            up += host.state == HostState::up || host.state == HostState::alias;
+            if (host.state == HostState::starting && waiting.empty()) waiting = host.name;
+        }
+        if (!waiting.empty() && !quiet)
+            print("starting: " + std::to_string(up) + " of " + number_of(all, "host") + " are up, waiting for " + waiting);
+        loop_.after(kSilence, [this] { report_start(); });
+    }
+
     void on_hosts(const std::string& problem) {
+        hosts_are_up_ = true;
         if (ending_) return;
         if (!problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
@@ -121,6 +148,7 @@ class Terminal : public LocalClient {
         JobSpec spec;
         spec.programs = options_.programs;
         spec.forward_input = true;
+        spec.input = options_.input;
         spec.recovers = options_.recovers;
         spec.plan = options_.plan;
         spec.universe_size = options_.universe_size;
@@ -134,8 +162,8 @@ class Terminal : public LocalClient {
                 return end(kCannotStart);
             }
             enter_in_debugger_table(outcome.job);
-            // If rank 0 runs on this host, it has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
-            if (!universe_.reads_here(*this)) reader_.next();
+            // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
+            if (universe_.wants_input(*this)) reader_.next();
         });
     }
 
@@ -160,7 +188,7 @@ class Terminal : public LocalClient {
         }
         if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
         LocalClient::on_signal(signal);
-        if (signal == SIGCONT && !universe_.reads_here(*this)) reader_.next();
+        if (signal == SIGCONT && universe_.wants_input(*this)) reader_.next();
     }
 
     void end(int code) {
@@ -176,6 +204,7 @@ class Terminal : public LocalClient {
     ProfileFile& profile_file_;
     InputReader reader_;
     bool ending_ = false;
+    bool hosts_are_up_ = false;
     RepeatedSignal insistence_;
 };
 

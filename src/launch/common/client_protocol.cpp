@@ -19,6 +19,7 @@ std::string encode(const Submission& message) {
     write(writer, message.environment);
     writer.number(static_cast<uint8_t>(message.spec.plan != nullptr));
     if (message.spec.plan) write(writer, *message.spec.plan);
+    write_unless_default(writer, message.style.output);
     return writer.take();
 }
 
@@ -41,6 +42,7 @@ bool decode(std::string_view payload, Submission& out) {
     Plan plan;
     if (plans > 1 || (plans == 1 && !read(reader, plan))) return false;
     if (plans == 1) out.spec.plan = std::make_shared<const Plan>(std::move(plan));
+    if (!reader.done()) read_style(reader, out.style.output);
     return reader.done() && out.timeout_seconds < 1u << 30;
 }
 

@@ -9,6 +9,8 @@
 
 #include "job/job_description.h"
 #include "launch/common/hosts.h"
+#include "launch/common/input_ranks.h"
+#include "launch/common/output_style.h"
 
 namespace starling::launch {
 
@@ -54,9 +56,10 @@ struct JobSpec {
     std::vector<Program> programs;
     std::string blob;            ///< encoded description of the parents, stored in the job segment
     job::JobId parent = 0;       ///< id of the job that requested the spawn; 0: none
-    bool forward_input = false;  ///< true: standard input is passed to rank 0
-    bool recovers = false;       ///< true: the job survives the death of a rank, and the other ranks get errors
-    bool encrypts = false;       ///< true: the user requires encryption between hosts, so the job needs an encrypted universe
+    bool forward_input = false;  ///< true: standard input is passed to the ranks of `input`
+    InputRanks input = InputRanks::of_rank(0);
+    bool recovers = false;  ///< true: the job survives the death of a rank, and the other ranks get errors
+    bool encrypts = false;  ///< true: the user requires encryption between hosts, so the job needs an encrypted universe
     std::shared_ptr<const Plan> plan;  ///< connection plan for this job and its spawned jobs; null: none. Only in the root
     /// MPI_UNIVERSE_SIZE of this job and its spawned jobs. 0: the larger of the hosts' slots and the job's size.
     uint32_t universe_size = 0;
@@ -79,6 +82,7 @@ struct JobStyle {
     Binding binding = Binding::automatic;
     bool report_bindings = false;
     bool display_map = false;  ///< true: each host prints its ranks
+    OutputStyle output;        ///< not part of bits()
 
     uint32_t bits() const {
         return static_cast<uint32_t>(tag_output | capture << 1 | report_bindings << 2) | static_cast<uint32_t>(binding) << 3 |
@@ -89,8 +93,12 @@ struct JobStyle {
     static constexpr uint32_t kBits = 5;  ///< number of bits that bits() uses
     static JobStyle of_bits(uint32_t bits) {
         const uint32_t binding = bits >> 3 & 3;
-        return {(bits & 1) != 0, (bits & 2) != 0, binding > 2 ? Binding::none : static_cast<Binding>(binding), (bits & 4) != 0,
-                (bits >> kMapBit & 1) != 0};
+        return {(bits & 1) != 0,
+                (bits & 2) != 0,
+                binding > 2 ? Binding::none : static_cast<Binding>(binding),
+                (bits & 4) != 0,
+                (bits >> kMapBit & 1) != 0,
+                {}};
     }
 };
 

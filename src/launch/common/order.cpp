@@ -120,11 +120,20 @@ void read(Reader& reader, std::vector<std::string>& out) {
     for (std::string& text : out) text = reader.string();
 }
 
+// Other releases of the same wire version read jobs without this flag. They refuse one that has it, since ranks follow.
+static constexpr uint32_t kInputFlag = 8;
+static bool chooses_input(const JobSpec& spec) { return !spec.input.is_single() || spec.input.ranges[0].first != 0; }
+
 void write(Writer& writer, const JobSpec& spec) {
     writer.number(static_cast<uint32_t>(spec.programs.size()));
     for (const Program& program : spec.programs) write(writer, program);
-    writer.number(spec.parent).number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1 | spec.encrypts << 2));
+    writer.number(spec.parent)
+        .number(static_cast<uint32_t>(spec.forward_input | spec.recovers << 1 | spec.encrypts << 2) |
+                (chooses_input(spec) ? kInputFlag : 0));
     writer.number(spec.universe_size);
+    if (!chooses_input(spec)) return;
+    writer.number(static_cast<uint32_t>(spec.input.ranges.size()));
+    for (const InputRanks::RankRange& range : spec.input.ranges) writer.number(range.first).number(range.last);
 }
 
 bool read(Reader& reader, JobSpec& out) {
@@ -139,6 +148,13 @@ bool read(Reader& reader, JobSpec& out) {
     out.recovers = (flags & 2) != 0;
     out.encrypts = (flags & 4) != 0;
     out.universe_size = reader.number<uint32_t>();
+    out.input = InputRanks::of_rank(0);
+    if ((flags & kInputFlag) == 0) return reader.ok() && !out.programs.empty();
+    out.input.ranges.resize(reader.count(8));
+    for (InputRanks::RankRange& range : out.input.ranges) {
+        range.first = reader.number<uint32_t>();
+        range.last = reader.number<uint32_t>();
+    }
     return reader.ok() && !out.programs.empty();
 }
 
@@ -175,6 +191,7 @@ std::string encode(const StartOrder& order) {
     const JobStyle& style = order.part.style;
     writer.number(order.part.number);
     writer.number(style.bits() | static_cast<uint32_t>(order.part.whole_environment) << JobStyle::kBits);
+    write_unless_default(writer, style.output);
     return writer.take();
 }
 
@@ -186,6 +203,7 @@ bool decode(std::string_view bytes, StartOrder& out) {
     out.part.number = reader.number<uint32_t>();
     const auto flags = reader.number<uint32_t>();
     out.part.style = JobStyle::of_bits(flags);
+    if (!reader.done()) read_style(reader, out.part.style.output);
     out.part.whole_environment = (flags >> JobStyle::kBits & 1) != 0;
     return reader.done() && out.part.tree_hosts.size() == out.part.description.hosts.size() &&
            out.spec.size() == out.part.description.size;

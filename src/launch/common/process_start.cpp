@@ -143,6 +143,8 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
 }
 
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process) {
+    if (!process.file.empty())
+        return "the output file '" + process.file + "' can't be written: " + std::strerror(process.error);
     char here[4096] = "?";
     if (directory.empty() && !getcwd(here, sizeof here)) here[0] = '?';
     std::string text = "cannot start '" + std::string(program) + "' in directory '" +

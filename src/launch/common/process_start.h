@@ -38,6 +38,7 @@ struct StartedProcess {
     pid_t pid = -1;         ///< pid, also of its new process group; receives SIGKILL when the launcher dies
     int error = 0;          ///< errno of the failed step; 0 if the program runs
     const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
+    std::string file;       ///< output file that could not be opened; empty: another failure
 };
 
 /// Starts the process by vfork: returns when the program runs or has failed to start.

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -100,6 +101,40 @@ void InputPipe::on_writable() {
     } else if (!watching_) {
         watching_ = loop_.watch(to_rank_, EPOLLOUT, [this](uint32_t) { on_writable(); });
     }
+}
+
+int InputFan::open_pipe(uint32_t rank) {
+    InputBranch& branch = branches_.emplace_back();
+    branch.rank = rank;
+    branch.pipe = std::make_unique<InputPipe>(loop_, [this, &branch] { note_taken(branch); });
+    return branch.pipe->open_pipe();
+}
+
+void InputFan::feed(const std::string& data) {
+    feeding_ = true;
+    for (InputBranch& branch : branches_) {
+        branch.waits = !data.empty();
+        branch.pipe->feed(data);
+    }
+    feeding_ = false;
+    if (!data.empty()) check_taken();
+}
+
+void InputFan::close_pipe(uint32_t rank) {
+    for (InputBranch& branch : branches_) {
+        if (branch.rank != rank) continue;
+        branch.pipe->close_pipe();
+        if (branch.waits) note_taken(branch);
+    }
+}
+
+void InputFan::note_taken(InputBranch& branch) {
+    branch.waits = false;
+    if (!feeding_) check_taken();
+}
+
+void InputFan::check_taken() {
+    if (std::none_of(branches_.begin(), branches_.end(), [](const InputBranch& branch) { return branch.waits; })) on_taken_();
 }
 
 }  // namespace starling::launch

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <list>
+#include <memory>
 #include <string>
 
 #include "launch/common/event_loop.h"
@@ -60,6 +62,36 @@ class InputPipe {
     std::string pending_;
 };
 
+/// The input pipes of several ranks of one host, which all get the same data.
+class InputFan {
+  public:
+    /// `on_taken` is called each time all pipes have taken all data, or have no reader any more.
+    InputFan(EventLoop& loop, std::function<void()> on_taken) : loop_(loop), on_taken_(std::move(on_taken)) {}
+    InputFan(const InputFan&) = delete;
+    InputFan& operator=(const InputFan&) = delete;
+
+    /// Creates the pipe of a rank. Returns the rank's end, which the caller must close, or -1 with errno.
+    int open_pipe(uint32_t rank);
+    /// Writes to all pipes without blocking; not before the data before it were taken. An empty piece marks the end of the input.
+    void feed(const std::string& data);
+    /// Closes the pipe of a rank that has ended.
+    void close_pipe(uint32_t rank);
+
+  private:
+    struct InputBranch {
+        uint32_t rank;
+        bool waits = false;  ///< true: the pipe has not taken its data yet
+        std::unique_ptr<InputPipe> pipe;
+    };
+    void note_taken(InputBranch& branch);
+    void check_taken();
+
+    EventLoop& loop_;
+    std::function<void()> on_taken_;
+    std::list<InputBranch> branches_;
+    bool feeding_ = false;
+};
+
 /// An InputReader and an InputPipe in one process. A rank cannot read the terminal itself: it has its own process group, which the terminal
 /// would stop.
 class InputForwarder {
@@ -70,7 +102,7 @@ class InputForwarder {
     int open_pipe() { return pipe_.open_pipe(); }
     /// Starts to read the standard input. Must be called again after SIGCONT.
     void resume() { reader_.next(); }
-    /// Stops reading, because rank 0 has ended.
+    /// Stops reading, because the rank has ended.
     void stop() {
         reader_.stop();
         pipe_.close_pipe();

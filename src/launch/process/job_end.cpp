@@ -100,10 +100,8 @@ void Launcher::note_exit(const Exit& exit) {
     job.segment.place(job.segment.local_index(rank)).store(job::CpuLocation::kNowhere);
     if (first) note_failure(job, rank, exit.status);
     if (absent) note_absent(job, rank);
-    if (job.number == 0 && rank == 0 && input_) input_->stop();
-    if (rank == 0) {
-        if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe();
-    }
+    if (job.number == 0 && input_ && rank == input_rank_) input_->stop();
+    if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe(rank);
     forget_unless_left_over(job, record);
     if (job.running == 0) finish(job);
 }

@@ -96,10 +96,10 @@ void Launcher::undo_part(LocalJob& job) {
     jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
 
-void Launcher::feed_input(LocalJob& job, std::string data) {
+void Launcher::feed_input(const LocalJob& job, const std::string& data) {
     const auto pipe = input_pipes_.find(job.id());
     if (pipe != input_pipes_.end()) {
-        pipe->second->feed(std::move(data));
+        pipe->second->feed(data);
     } else if (!data.empty() && on_input_read) {
         on_input_read(job.id());
     }
@@ -116,8 +116,11 @@ void Launcher::show_stacks(LocalJob& job, std::function<void()> done) {
                                 name_of(job, rank).substr(("rank " + std::to_string(rank)).size())});
     }
     // Output of several hosts arrives at the same time, so each line names its host.
-    const int to =
-        job.style.capture ? output().open_pipe({.target = 2, .prefix = host_name() + ": ", .job = job.id()}) : dup(2);
+    OutputRoute route;
+    route.target = 2;
+    route.prefix = host_name() + ": ";
+    route.job = job.id();
+    const int to = job.style.capture ? output().open_pipe(std::move(route)) : dup(2);
     if (to < 0) return done();
     // A debugger takes long, and the loop must continue: run it in a child.
     const pid_t pid = fork();

@@ -142,12 +142,22 @@ void Launcher::describe(LocalJob& job, const JobSpec& spec) const {
     for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
 }
 
+// Reports the progress of a long start on a terminal.
+void Launcher::report_start(const LocalJob& job, uint32_t started, EventLoop::Clock::time_point& silent_since) {
+    constexpr std::chrono::milliseconds kSilence{2000};
+    if (EventLoop::Clock::now() - silent_since < kSilence || job.style.capture || !isatty(2)) return;
+    silent_since = EventLoop::Clock::now();
+    print("starting: %u of %zu processes have started", started, job.ranks.size());
+}
+
 bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome) {
     const std::string address = job::to_string(job.segment.address());
     const job::JobHeader& header = job.segment.header();
     ProgramFiles files(spec, part, {header.size, header.local_ranks, header.my_host}, address, mark_);
     count_cores(job);
+    auto silent_since = EventLoop::Clock::now();
     for (uint32_t local = 0; local < job.ranks.size(); ++local) {
+        report_start(job, local, silent_since);
         const uint32_t rank = job.rank_of(local);
         uint32_t which = 0;
         const size_t index = files.index_of(rank, which);
@@ -163,7 +173,7 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
         job.segment.cell(rank).appnum = program.appnum;
         outcome.text = file.problem;
         if (outcome.text.empty()) {
-            const StartedProcess process = launch_one(job, rank, start, spec.forward_input && rank == 0);
+            const StartedProcess process = launch_one(job, rank, start, spec);
             if (process.pid > 0) continue;
             outcome.text = start_failure(program.argv[0], program.directory, process);
         }
@@ -200,7 +210,7 @@ void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds 
     });
 }
 
-StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input) {
+StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, const JobSpec& spec) {
     StartedProcess process;
     if (!start.path) {
         process.step = "find";
@@ -210,13 +220,15 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     start.input = null_input_;
     int ours[3] = {-1, -1, -1};  // the launcher's ends of the rank's three pipes
     process.step = "pipe";
-    if (forward_input) start.input = open_input(job, ours[0]);
-    const bool has_output = open_output(job, rank, start, ours);
+    if (spec.forward_input && spec.input.contains(rank)) start.input = open_input(job, rank, spec.input.is_single(), ours[0]);
+    const bool has_input = start.input >= 0;
+    std::string file;
+    const bool has_output = has_input && open_output(job, rank, start, ours, file);
+    if (!has_output) process.error = errno;
+    if (!has_output && has_input) process.file = std::move(file);
     StartCores cores;
     assign_cores(job, rank, cores, start);
-    if (start.input < 0 || !has_output) {
-        process.error = errno;
-    } else {
+    if (has_output) {
         start.guard_slot = guard_.acquire_slot();
         process = start_process(start);
     }
@@ -245,26 +257,46 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     return process;
 }
 
-// Opens the output of a rank. A single process gets the launcher's own descriptors. With several, pipes keep each line whole, however it is
-// written.
-bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]) {
+// Chooses where the lines of a stream, 1 or 2, go.
+OutputRoute Launcher::route_of(const LocalJob& job, uint32_t rank, int stream) const {
     const JobStyle& style = job.style;
-    const bool must = style.tag_output || style.capture;
-    const bool alone = job.segment.header().size == 1 && job.number == 0;
-    start.keeps_writing = isatty(1) || isatty(2);
-    if (!must && alone) return true;
+    const job::JobHeader& header = job.segment.header();
+    const PatternValues values{rank, header.size, job.number, header.my_host, job.segment.host(header.my_host).name};
     OutputRoute route;
-    route.alone = alone;
+    route.target = stream;
+    route.alone = header.size == 1 && job.number == 0;
     route.job = style.capture ? job.id() : 0;
-    if (style.tag_output)
+    route.timestamp = style.output.timestamp;
+    route.prefix = expand_pattern(style.output.prefix, values);
+    if (style.tag_output && route.prefix.empty())
         route.prefix = "[" + (job.number > 0 ? std::to_string(job.number) + ":" : "") + std::to_string(rank) + "] ";
-    const bool one = !must && output_and_error_are_one();
+    const std::string& pattern = stream == 1 ? style.output.output_file : style.output.error_file;
+    if (pattern.empty()) return route;
+    if (is_shared(pattern)) {
+        route.target = stream == 1 ? kOutputFile : kErrorFile;
+    } else {
+        route.file = expand_pattern(pattern, values);
+        route.only_file = style.output.only_files;
+    }
+    return route;
+}
+
+// Opens the output of a rank. A single process gets the launcher's own descriptors. With several, pipes keep each line whole, however it is
+// written. Returns false, with errno and the path of the output file in `file`, if that cannot be opened, and with an empty path if no
+// descriptor is left.
+bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3], std::string& file) {
+    const JobStyle& style = job.style;
+    const bool must = style.tag_output || style.capture || style.output != OutputStyle{};
+    start.keeps_writing = isatty(1) || isatty(2);
+    if (!must && job.segment.header().size == 1 && job.number == 0) return true;
+    const bool one = style.output.merged || (!must && output_and_error_are_one());
     for (const int target : {1, 2}) {
-        route.target = target;
+        OutputRoute route = route_of(job, rank, target);
         route.terminal = !must && isatty(target);
+        file = route.file;
         if (!must && leads_nowhere(target)) continue;  // lines written to /dev/null need no pipe that keeps them whole
-        if (target == 1 || !one) ours[target] = output().open_pipe(route);
-        if (must && ours[target] < 0) return false;
+        if (target == 1 || !one) ours[target] = output().open_pipe(std::move(route));
+        if (must && ours[target] < 0 && (target == 1 || !one)) return false;
     }
     // If no descriptor is left for a pipe, the rank writes directly: torn lines are better than none.
     start.output = ours[1];
@@ -272,16 +304,19 @@ bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& sta
     return true;
 }
 
-int Launcher::open_input(LocalJob& job, int& pipe_end) {
-    if (job.style.capture) {
+// Opens the standard input of a rank. `alone`: no other rank receives the input, so the rank may read this process's own.
+int Launcher::open_input(LocalJob& job, uint32_t rank, bool alone, int& pipe_end) {
+    if (job.style.capture || !alone) {
         const job::JobId id = job.id();
-        auto pipe = std::make_unique<InputPipe>(loop_, [this, id] {
-            if (on_input_read) on_input_read(id);
-        });
-        pipe_end = pipe->open_pipe();
-        input_pipes_[id] = std::move(pipe);
-        return pipe_end;
+        std::unique_ptr<InputFan>& pipes = input_pipes_[id];
+        if (!pipes) {
+            pipes = std::make_unique<InputFan>(loop_, [this, id] {
+                if (on_input_read) on_input_read(id);
+            });
+        }
+        return pipe_end = pipes->open_pipe(rank);
     }
+    input_rank_ = rank;
     if (!isatty(0)) return 0;
     input_ = std::make_unique<InputForwarder>(loop_);
     return pipe_end = input_->open_pipe();

@@ -133,7 +133,10 @@ bool Launcher::find_segment(job::JobId id, job::JobAddress& out) const {
 }
 
 OutputTagger& Launcher::output() {
-    if (!output_) output_ = std::make_unique<OutputTagger>(loop_, settings_.quiet ? "" : settings_.name);
+    if (!output_) {
+        output_ = std::make_unique<OutputTagger>(loop_, settings_.quiet ? "" : settings_.name);
+        output_->on_problem = [this](const std::string& sentence) { print("%s", sentence.c_str()); };
+    }
     return *output_;
 }
 

@@ -30,8 +30,9 @@ namespace starling::launch {
 
 class ControlServer;
 class OutputTagger;
+struct OutputRoute;
 class InputForwarder;
-class InputPipe;
+class InputFan;
 
 struct LauncherSettings {
     const char* name = "mpiexec";  ///< name that begins each message to the user
@@ -83,8 +84,8 @@ class Launcher {
     void release_part(LocalJob& job, job::JobState state);
     /// Undoes start_part(), as if the job had not been started.
     void undo_part(LocalJob& job);
-    /// Passes standard input to rank 0, which runs here; an empty text marks the end. on_input_read is called as InputPipe's `on_taken`.
-    void feed_input(LocalJob& job, std::string data);
+    /// Passes standard input to the ranks here that receive it; an empty text marks the end. on_input_read is called as InputPipe's `on_taken`.
+    void feed_input(const LocalJob& job, const std::string& data);
     std::function<void(job::JobId)> on_input_read;
     /// Writes the stacks of the job's ranks here to the job's standard error, while the loop continues; then calls `done`.
     void show_stacks(LocalJob& job, std::function<void()> done);
@@ -146,6 +147,7 @@ class Launcher {
     };
 
     void describe(LocalJob& job, const JobSpec& spec) const;
+    void report_start(const LocalJob& job, uint32_t started, EventLoop::Clock::time_point& silent_since);
     bool launch_all(LocalJob& job, const JobSpec& spec, const JobPart& part, StartOutcome& outcome);
     /// The cores on which one process that is not bound begins, and those that it may use.
     struct StartCores {
@@ -161,9 +163,10 @@ class Launcher {
     /// Selects the cores of a process. `cores` must live as long as `start`.
     void assign_cores(LocalJob& job, uint32_t rank, StartCores& cores, ProcessStart& start);
     void report_binding(LocalJob& job, uint32_t rank);
-    StartedProcess launch_one(LocalJob& job, uint32_t rank, ProcessStart start, bool forward_input);
-    bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3]);
-    int open_input(LocalJob& job, int& pipe_end);
+    StartedProcess launch_one(LocalJob& job, uint32_t rank, ProcessStart start, const JobSpec& spec);
+    OutputRoute route_of(const LocalJob& job, uint32_t rank, int stream) const;
+    bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3], std::string& file);
+    int open_input(LocalJob& job, uint32_t rank, bool alone, int& pipe_end);
     void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
     void undo_start(LocalJob& job);
     bool watch_signals();
@@ -208,7 +211,8 @@ class Launcher {
 
     std::unique_ptr<OutputTagger> output_;
     std::unique_ptr<InputForwarder> input_;
-    std::unordered_map<job::JobId, std::unique_ptr<InputPipe>> input_pipes_;
+    uint32_t input_rank_ = 0;  ///< rank that `input_` feeds
+    std::unordered_map<job::JobId, std::unique_ptr<InputFan>> input_pipes_;
     Controller* superior_ = nullptr;
     std::unordered_map<pid_t, std::function<void()>> helpers_;  ///< called when a child that is not a rank ends, by pid
 };

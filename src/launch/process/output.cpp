@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 
 namespace starling::launch {
 
@@ -69,6 +71,17 @@ size_t whole_until(std::string_view text, size_t from) {
     return back == std::string_view::npos || back < from ? whole : std::max(whole, back);
 }
 
+// Returns the local time, with a space after it.
+std::string now_as_text() {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    tm local{};
+    char date[32], text[48];
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&now.tv_sec, &local));
+    std::snprintf(text, sizeof text, "%s.%03ld ", date, now.tv_nsec / 1000000);
+    return text;
+}
+
 }  // namespace
 
 bool leads_nowhere(int target) {
@@ -76,12 +89,22 @@ bool leads_nowhere(int target) {
     return fstat(target, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
+std::string open_output_files(OutputTagger& output, const OutputStyle& style) {
+    const std::pair<int, const std::string&> files[] = {{kOutputFile, style.output_file}, {kErrorFile, style.error_file}};
+    for (const auto& [stream, pattern] : files) {
+        if (pattern.empty() || !is_shared(pattern)) continue;
+        if (std::string problem = output.open_file(stream, expand_pattern(pattern, {})); !problem.empty()) return problem;
+    }
+    return {};
+}
+
 bool output_and_error_are_one() {
     struct stat output, error;
     return fstat(1, &output) == 0 && fstat(2, &error) == 0 && output.st_dev == error.st_dev && output.st_ino == error.st_ino;
 }
 
-OutputTagger::OutputTagger(EventLoop& loop, std::string name) : loop_(loop), name_(std::move(name)), buffer_(kBuffer) {}
+OutputTagger::OutputTagger(EventLoop& loop, std::string name)
+    : loop_(loop), name_(std::move(name)), buffer_(kBuffer), next_file_(kErrorFile + 1) {}
 
 OutputTagger::~OutputTagger() {
     for (OutputSource& source : sources_) close_source(source);
@@ -92,6 +115,7 @@ OutputTagger::~OutputTagger() {
 }
 
 OutputTagger::OutputSink& OutputTagger::sink(int target, job::JobId job) {
+    if (const auto stream = streams_.find(target); stream != streams_.end() && job == 0) target = stream->second;
     const auto [found, created] = sinks_.try_emplace({job, target});
     OutputSink& sink = found->second;
     if (!created) return sink;
@@ -114,7 +138,7 @@ void OutputTagger::open_sink(OutputSink& sink) {
 
 void OutputTagger::reopen() {
     for (auto& [key, sink] : sinks_) {
-        if (sink.job != 0) continue;
+        if (sink.job != 0 || !sink.path.empty()) continue;
         if (std::exchange(sink.waiting, false)) loop_.forget(sink.fd);
         if (sink.fd != sink.target) close(sink.fd);
         open_sink(sink);
@@ -122,21 +146,64 @@ void OutputTagger::reopen() {
     }
 }
 
+// Returns the sink of a file, which is created with its directories and emptied when the first rank gets it. Returns null with errno if the
+// file cannot be opened.
+OutputTagger::OutputSink* OutputTagger::file_sink(const std::string& path) {
+    for (auto& [key, sink] : sinks_)
+        if (sink.path == path) return &sink;
+    std::error_code problem;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) return nullptr;
+    OutputSink& sink = sinks_[{0, next_file_}];
+    sink.target = next_file_++;
+    sink.fd = fd;
+    sink.path = path;
+    struct stat status {};
+    sink.never_blocks = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || status.st_rdev == makedev(1, 3));
+    return &sink;
+}
+
+std::string OutputTagger::open_file(int stream, const std::string& path) {
+    const OutputSink* const file = file_sink(path);
+    if (!file) return "the output file '" + path + "' can't be written: " + std::strerror(errno);
+    streams_[stream] = file->target;
+    return {};
+}
+
+// Closes the files of ranks that have ended. Those of streams stay open, because other hosts may still send lines.
+void OutputTagger::close_unused_files() {
+    std::erase_if(sinks_, [this](const auto& entry) {
+        const OutputSink& sink = entry.second;
+        const auto uses = [&](const OutputSource& source) { return source.sink == &sink || source.copy == &sink; };
+        const auto is_stream = [&](const auto& stream) { return stream.second == sink.target; };
+        if (sink.path.empty() || sink.waiting || std::any_of(sources_.begin(), sources_.end(), uses) ||
+            std::any_of(streams_.begin(), streams_.end(), is_stream))
+            return false;
+        close(sink.fd);
+        return true;
+    });
+}
+
 int OutputTagger::open_pipe(OutputRoute route) {
     forget_closed();
     int ends[2];
-    OutputSink& to = sink(route.target, route.job);
+    OutputSink* const file = route.file.empty() ? nullptr : file_sink(route.file);
+    if (!file && !route.file.empty()) return -1;
+    OutputSink& to = file && route.only_file ? *file : sink(route.target, route.job);
     if ((!route.terminal || !open_terminal(route.target, ends)) && pipe2(ends, O_CLOEXEC) != 0) return -1;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    OutputSource& source = sources_.emplace_back(OutputSource{ends[0], &to, std::move(route), {}});
-    loop_.watch(ends[0], to.paused ? 0 : static_cast<uint32_t>(EPOLLIN), [this, &source](uint32_t) { on_readable(source); });
+    OutputSource& source = sources_.emplace_back(OutputSource{ends[0], &to, std::move(route), nullptr, {}});
+    if (file != &to) source.copy = file;
+    loop_.watch(ends[0], is_paused(source) ? 0 : static_cast<uint32_t>(EPOLLIN),
+                [this, &source](uint32_t) { on_readable(source); });
     return ends[1];
 }
 
 void OutputTagger::on_readable(OutputSource& source) {
     size_t bytes = 0;
     if (!read_some(source, bytes)) end(source);
-    flush(*source.sink, false);
+    flush(source, false);
     forget_closed();
 }
 
@@ -158,14 +225,14 @@ void OutputTagger::read_rest(OutputSource& source) {
 void OutputTagger::add_text(OutputSource& source, std::string_view text) {
     source.last_text = EventLoop::Clock::now();
     source.bytes += text.size();
-    if (!source.route.prefix.empty()) return add_tagged(source, text);
+    if (!source.route.prefix.empty() || source.route.timestamp) return add_tagged(source, text);
     std::string& line = source.line;
     const size_t from = line.empty() ? 0 : line.size() - 1;
     const bool begun = !line.empty();
     if (begun) text = line.append(text);
     size_t whole = whole_until(text, from);
     if (text.size() - whole >= kLongestLine) whole = text.size();
-    source.sink->pending.append(text.substr(0, whole));
+    put(source, text.substr(0, whole));
     if (begun) {
         line.erase(0, whole);
     } else {
@@ -184,7 +251,9 @@ void OutputTagger::add_tagged(OutputSource& source, std::string_view text) {
         text.remove_prefix(length);
         if (newline == std::string_view::npos && source.line.size() < kLongestLine) return;
         if (newline == std::string_view::npos) source.line.push_back('\n');
-        source.sink->pending.append(source.route.prefix).append(source.line);
+        if (source.route.timestamp) put(source, now_as_text());
+        put(source, source.route.prefix);
+        put(source, source.line);
         source.line.clear();
     }
 }
@@ -202,17 +271,17 @@ void OutputTagger::pass_unfinished(OutputSource& source) {
     }
     // If this process itself got no core for a while, more data may already be in the pipe. Read it first.
     size_t bytes = 0;
-    if (!source.sink->paused && read_some(source, bytes) && bytes > 0) return flush(*source.sink, false);
-    source.sink->pending.append(source.line);
+    if (!is_paused(source) && read_some(source, bytes) && bytes > 0) return flush(source, false);
+    put(source, source.line);
     source.line.clear();
-    flush(*source.sink, false);
+    flush(source, false);
 }
 
 void OutputTagger::end(OutputSource& source) {
     if (source.fd < 0) return;
     if (!source.line.empty()) {
-        if (source.route.prefix.empty()) {
-            source.sink->pending.append(source.line);
+        if (source.route.prefix.empty() && !source.route.timestamp) {
+            put(source, source.line);
         } else {
             add_tagged(source, "\n");
         }
@@ -299,16 +368,30 @@ void OutputTagger::lose(OutputSink& sink, int error) {
     }
     exit_code_ = 1;
     // The sink stays open, since later writes may succeed (a full disk may have room again).
-    if (std::exchange(sink.failed, true) || name_.empty() || sink.target == 2) return;
-    write_lines(2,
-                name_ + ": output of the processes can't be written to standard output and is lost: " + std::strerror(error) +
-                    (error == ENOSPC || error == EDQUOT ? "; free some space there, or redirect the output" : "") + "\n",
-                {});
+    if (std::exchange(sink.failed, true) || sink.target == 2) return;
+    report("output of the processes can't be written to " + (sink.path.empty() ? "standard output" : "'" + sink.path + "'") +
+           " and is lost: " + std::strerror(error) +
+           (error == ENOSPC || error == EDQUOT ? "; free some space there, or redirect the output" : ""));
+}
+
+void OutputTagger::report(const std::string& sentence) {
+    if (on_problem) return on_problem(sentence);
+    if (!name_.empty()) write_lines(2, name_ + ": " + sentence + "\n", {});
 }
 
 void OutputTagger::report_reader_closed() {
     if (!on_reader_closed || std::exchange(reported_closed_, true)) return;
     loop_.after(std::chrono::milliseconds(0), [this] { on_reader_closed(); });
+}
+
+void OutputTagger::put(const OutputSource& source, std::string_view text) {
+    source.sink->pending.append(text);
+    if (source.copy) source.copy->pending.append(text);
+}
+
+void OutputTagger::flush(const OutputSource& source, bool may_block) {
+    if (source.copy) flush(*source.copy, may_block);
+    flush(*source.sink, may_block);
 }
 
 void OutputTagger::flush(OutputSink& sink, bool may_block) {
@@ -326,7 +409,8 @@ void OutputTagger::regulate(OutputSink& sink) {
     const bool pause = sink.pending.size() - sink.written + sink.in_flight > kEnoughPending;
     if (pause != std::exchange(sink.paused, pause)) {
         for (const OutputSource& source : sources_) {
-            if (source.sink == &sink && source.fd >= 0) loop_.change(source.fd, pause ? 0 : static_cast<uint32_t>(EPOLLIN));
+            if ((source.sink == &sink || source.copy == &sink) && source.fd >= 0)
+                loop_.change(source.fd, is_paused(source) ? 0 : static_cast<uint32_t>(EPOLLIN));
         }
     }
     if (pause) return;
@@ -337,9 +421,9 @@ void OutputTagger::regulate(OutputSink& sink) {
 void OutputTagger::read_now() {
     for (OutputSource& source : sources_) {
         size_t bytes = 0;
-        if (source.fd < 0 || source.sink->paused) continue;
-        while (read_some(source, bytes) && bytes == buffer_.size() && !source.sink->paused) flush(*source.sink, false);
-        flush(*source.sink, false);
+        if (source.fd < 0 || is_paused(source)) continue;
+        while (read_some(source, bytes) && bytes == buffer_.size() && !is_paused(source)) flush(source, false);
+        flush(source, false);
     }
 }
 
@@ -362,7 +446,7 @@ void OutputTagger::check_written() {
         if (!all_written()) break;
         if (source.fd < 0 || source.sink->job != 0) continue;
         read_rest(source);
-        flush(*source.sink, false);
+        flush(source, false);
     }
     checking_ = false;
     if (!all_written()) return;
@@ -395,11 +479,12 @@ void OutputTagger::write_lines(int target, std::string_view lines, std::function
 
 void OutputTagger::end_job(job::JobId job) {
     for (OutputSource& source : sources_) {
-        if (source.fd < 0 || source.sink->job != job) continue;
+        if (source.fd < 0 || source.route.job != job) continue;
         read_rest(source);
-        flush(*source.sink, false);
+        flush(source, false);
     }
-    sources_.remove_if([job](const OutputSource& source) { return source.sink->job == job; });
+    sources_.remove_if([job](const OutputSource& source) { return source.route.job == job; });
+    close_unused_files();
     std::erase_if(sinks_, [job](const auto& entry) { return entry.second.job == job; });
 }
 
@@ -407,7 +492,7 @@ void OutputTagger::drain() {
     for (OutputSource& source : sources_) {
         if (source.fd < 0) continue;
         read_rest(source);
-        flush(*source.sink, true);
+        flush(source, true);
     }
     for (auto& [key, sink] : sinks_) flush(sink, true);
 }

@@ -13,16 +13,20 @@
 
 #include "job/job_description.h"
 #include "launch/common/event_loop.h"
+#include "launch/common/output_style.h"
 
 namespace starling::launch {
 
 /// The destination of a rank's output.
 struct OutputRoute {
-    int target = 1;         ///< descriptor of the launcher, 1 or 2
-    std::string prefix;     ///< text that is put in front of each line
-    job::JobId job = 0;     ///< not 0: forward the lines as output of this job, instead of writing to `target`
-    bool alone = false;     ///< true: no other rank writes here, so an unfinished line is passed on earlier
-    bool terminal = false;  ///< true: the rank gets a pseudo-terminal, if available, so that it writes line by line
+    int target = 1;          ///< descriptor of the launcher, 1 or 2
+    std::string prefix;      ///< text that is put in front of each line
+    job::JobId job = 0;      ///< not 0: forward the lines as output of this job, instead of writing to `target`
+    bool alone = false;      ///< true: no other rank writes here, so an unfinished line is passed on earlier
+    bool timestamp = false;  ///< true: the time is put in front of each line, before `prefix`
+    std::string file;        ///< path of a file that gets the lines too; empty: none
+    bool only_file = false;  ///< true: the lines go to `file` only
+    bool terminal = false;   ///< true: the rank gets a pseudo-terminal, if available, so that it writes line by line
 };
 
 /// Reads pipes and passes on whole lines: to the launcher's standard output and error, or to `forward`. Never blocks the loop on a slow
@@ -40,6 +44,12 @@ class OutputTagger {
     /// is left.
     int open_pipe(OutputRoute route);
 
+    /// Opens a file for `stream`, kOutputFile or kErrorFile; its lines come from routes and write_lines() with that target. If both streams have
+    /// the same path, they share the file. Returns an empty string, or a sentence that describes the error.
+    std::string open_file(int stream, const std::string& path);
+
+    /// Called with a sentence about lost output; null: the sentence goes to standard error.
+    std::function<void(const std::string&)> on_problem;
     /// Forwards lines to another host. Their bytes count as pending until acknowledge().
     std::function<void(job::JobId, int target, std::string lines)> forward;
     void acknowledge(job::JobId job, int target, size_t bytes);
@@ -86,12 +96,14 @@ class OutputTagger {
         bool reader_closed = false;  ///< true: the reader has closed its end
         bool failed = false;         ///< true: a write error was reported, and is not reported again
         bool from_elsewhere = false;
+        std::string path;  ///< path of the file; empty: `target` is a descriptor of this process
         std::vector<std::function<void()>> on_room;
     };
     struct OutputSource {
         int fd;  ///< descriptor of the pipe's read end; -1: closed
         OutputSink* sink;
         OutputRoute route;
+        OutputSink* copy = nullptr;       ///< where the lines go in addition to `sink`; null: nowhere
         std::string line;                 ///< text of the line that is not finished yet
         EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
         EventLoop::Clock::time_point last_text{};
@@ -108,7 +120,13 @@ class OutputTagger {
     void close_source(OutputSource& source);
     void forget_closed();
     void open_sink(OutputSink& sink);
+    void put(const OutputSource& source, std::string_view text);
     void flush(OutputSink& sink, bool may_block);
+    void flush(const OutputSource& source, bool may_block);
+    static bool is_paused(const OutputSource& source) { return source.sink->paused || (source.copy && source.copy->paused); }
+    OutputSink* file_sink(const std::string& path);
+    void close_unused_files();
+    void report(const std::string& sentence);
     void write_out(OutputSink& sink, bool may_block);
     static size_t chunk_size(const OutputSink& sink);
     bool write_chunk(OutputSink& sink);
@@ -123,8 +141,10 @@ class OutputTagger {
     std::string name_;
     std::list<OutputSource> sources_;
     std::map<std::pair<job::JobId, int>, OutputSink> sinks_;
+    std::map<int, int> streams_;  ///< by stream that has a file (open_file): target of the sink
     std::vector<char> buffer_;
     std::function<void()> when_written_;
+    int next_file_;  ///< target of the next file that this process writes for single ranks
     bool checking_ = false;
     bool reported_closed_ = false;
     int exit_code_ = 0;
@@ -132,6 +152,9 @@ class OutputTagger {
 
 /// Returns whether the launcher's descriptor is /dev/null, so that the output cannot be read anywhere.
 bool leads_nowhere(int target);
+
+/// Opens the files that this process writes for all ranks. Returns an empty string, or a sentence that describes the error.
+std::string open_output_files(OutputTagger& output, const OutputStyle& style);
 
 /// Returns whether standard output and error are the same file, so that one pipe for both keeps a rank's output in order.
 bool output_and_error_are_one();

@@ -105,7 +105,7 @@ void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
             locator_.on_table(job, order);
             break;
         case OrderKind::input:
-            launcher_.feed_input(job, std::move(order.bytes));
+            launcher_.feed_input(job, order.bytes);
             break;
         case OrderKind::written:
             launcher_.output().acknowledge(job.id(), static_cast<int>(order.descriptor), order.count);

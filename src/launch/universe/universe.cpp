@@ -279,8 +279,7 @@ void Universe::on_message(uint32_t from, std::string_view payload) {
         case OrderKind::output:
             return on_output(*job, from, order);
         case OrderKind::taken:
-            if (job->patron) job->patron->input_read();
-            return;
+            return on_input_taken(*job, from);
         case OrderKind::rank_request:
             return on_request(*job, from, order);
         case OrderKind::stacks_shown:
@@ -318,7 +317,7 @@ void Universe::on_part(UniverseJob& job, OrderKind kind, const HostSet& hosts, s
 }
 
 void Universe::on_output(UniverseJob& job, uint32_t host, const HostOrder& order) {
-    const int target = order.descriptor == 2 ? 2 : 1;
+    const int target = stream_of(order.descriptor);
     HostOrder written = job.order(OrderKind::written);
     written.descriptor = static_cast<uint64_t>(target);
     written.count = order.bytes.size();
@@ -379,15 +378,28 @@ void Universe::resume() {
     if (tree_) tree_->broadcast(encode(HostOrder{.kind = OrderKind::signal, .signal = SIGCONT}));
 }
 
-bool Universe::reads_here(const JobClient& patron) const {
+bool Universe::wants_input(const JobClient& patron) const {
     const UniverseJob* job = first_job(patron);
-    return job && job->host_of_first() == kRootHost;
+    if (!job) return false;
+    const HostSet hosts = job->input_hosts();
+    return !hosts.empty() && !(job->spec.input.is_single() && hosts.contains(kRootHost));
 }
 
 void Universe::input(JobClient& patron, std::string data) {
-    const UniverseJob* job = first_job(patron);
+    UniverseJob* job = nullptr;
+    for (UniverseJob& other : jobs_) {
+        if (other.patron == &patron && other.number == 0) job = &other;
+    }
     if (!job) return;
-    send_order(job->host_of_first(), job->order(OrderKind::input, std::move(data)));
+    job->input_awaited = job->input_hosts().intersection(job->holders);
+    send_order(job->input_awaited, job->order(OrderKind::input, std::move(data)));
+}
+
+// Notifies the job client when all hosts have taken the last piece of input.
+void Universe::on_input_taken(UniverseJob& job, uint32_t host) {
+    if (!job.input_awaited.contains(host)) return;
+    job.input_awaited.remove(host);
+    if (job.input_awaited.empty() && job.patron) job.patron->input_read();
 }
 
 void Universe::listen_for_clients(const std::string& socket_name, std::function<void()> done) {

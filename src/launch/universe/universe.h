@@ -90,8 +90,9 @@ class Universe {
     void adopt(const launch::LocalJob& here, JobClient& patron);
     /// Passes lines of a profile to `patron` whenever its ranks report. Must be called before `patron` submits a job.
     void write_profiles_of(JobClient& patron);
-    /// Returns whether rank 0 of the client's first job is on the root's own host.
-    bool reads_here(const JobClient& patron) const;
+    /// Returns whether the client must read standard input and pass it to input(). It must not if no rank of its first job receives it, or a
+    /// single one on the root's own host, which reads it from the root's descriptor.
+    bool wants_input(const JobClient& patron) const;
     void signal(JobClient& patron, int signal);
     /// Announces that this process will be suspended. `done` is called when all hosts have been notified. They tolerate its silence until
     /// resume().
@@ -163,6 +164,7 @@ class Universe {
     void on_absent(UniverseJob& job, uint32_t host, const HostOrder& order);
     void fail_for_absent(uint32_t host, const HostOrder& absent);
     void fail(UniverseJob& job, int failed_rank, int exit_code);
+    void on_input_taken(UniverseJob& job, uint32_t host);
     bool is_leaving(const JobClient& patron) const;
     void await_the_others(UniverseJob& job, const FailureReport& report, bool requested);
     void end_late(const JobClient* patron);

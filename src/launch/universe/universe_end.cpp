@@ -153,6 +153,7 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
         if (!job) continue;
         job->holders.remove(host);
         job->arriving.remove(host);
+        on_input_taken(*job, host);
         job->ports.lost(host);
         send_table(*job);
         if (job->starting.contains(host)) {

@@ -15,10 +15,11 @@ struct Universe::UniverseJob {
     std::vector<uint32_t> ranks_on;    ///< by index in the job's host table: number of ranks on the host
     Started started;
 
-    HostSet starting;  ///< hosts that have not reported their start yet
-    HostSet present;   ///< hosts with ranks that have not ended
-    HostSet holders;   ///< hosts that have a segment of the job
-    HostSet arriving;  ///< hosts whose ranks have not all reached the end of MPI_Init
+    HostSet starting;       ///< hosts that have not reported their start yet
+    HostSet present;        ///< hosts with ranks that have not ended
+    HostSet holders;        ///< hosts that have a segment of the job
+    HostSet input_awaited;  ///< hosts whose ranks have not taken the last piece of standard input yet
+    HostSet arriving;       ///< hosts whose ranks have not all reached the end of MPI_Init
     PortCollection ports;
     uint64_t lookups = 0;  ///< number of port lookups for single hosts, as reported by the hosts so far
     uint64_t tables = 0;   ///< number of port tables sent to the hosts
@@ -32,12 +33,12 @@ struct Universe::UniverseJob {
     uint32_t failures = 0;      ///< number of lost ranks of a job that recovers
 
     job::JobId id() const { return description.id; }
-    /// Returns the number of rank 0's host in the daemon tree.
-    uint32_t host_of_first() const {
-        for (const job::Placement& run : description.placements) {
-            if (run.first == 0) return tree_hosts[run.host];
-        }
-        return 0;
+    /// Returns the hosts of the ranks that receive standard input.
+    HostSet input_hosts() const {
+        std::vector<uint32_t> hosts;
+        for (const job::Placement& run : description.placements)
+            if (spec.forward_input && spec.input.meets(run.first, run.stride, run.count)) hosts.push_back(tree_hosts[run.host]);
+        return HostSet::of(hosts);
     }
     bool all_arrived() const { return arriving.empty(); }
     HostOrder order(OrderKind kind, std::string bytes = {}) const {

@@ -125,6 +125,16 @@ void Universe::adopt(const launch::LocalJob& here, JobClient& patron) {
     job.present = job.holders = HostSet::one(kRootHost);
 }
 
+static bool has_input_ranks(const JobSpec& spec, size_t size, std::string& problem) {
+    for (const InputRanks::RankRange& range : spec.input.ranges) {
+        if (!spec.forward_input || range.first < size) continue;
+        problem = "'--stdin " + std::to_string(range.first) + "': the job has " + std::to_string(size) +
+                  " processes; use a rank below that number, all or none";
+        return false;
+    }
+    return true;
+}
+
 void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
@@ -138,6 +148,10 @@ void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, 
         return started(outcome);
     }
     if (!set_counts(spec, outcome.text) || !place_job(spec, spawned, host_of_rank, outcome.text)) {
+        outcome.error_class = MPI_ERR_SPAWN;
+        return started(outcome);
+    }
+    if (!has_input_ranks(spec, host_of_rank.size(), outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
     }
