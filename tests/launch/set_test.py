@@ -67,6 +67,16 @@ class Settings(HostsCase):
             over.unlink(missing_ok=True)
             self.assertEqual(self.over("a", "--set", f"keep-agent={keep}", "sh", "-c", look, agent=agent)[:2], (0, state))
 
+    def test_the_time_after_a_signal(self):
+        process = self.popen(MPIEXEC, "-v", "--set", "signal-grace=1", "-n", 2, "sh", "-c",
+                             "trap '[ $STARLING_RANK = 0 ] && exit 3' TERM; "
+                             f"echo 1 > {self.directory}/up$STARLING_RANK; while :; do sleep 0.02; done")
+        self.files("up0", "up1")
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=LIMIT)  # rank 1 ignores the signal, and is killed
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("ending the processes that still run after 1 s", err)
+
     def test_munge(self):
         code, _, err = self.over("a", "--set", "authentication=munge", "--set", f"munge-socket={self.directory}/none", "true")
         self.assertNotEqual(code, 0)
