@@ -143,6 +143,15 @@ class Commands(Case):
         self.assertEqual([rank for _, rank in placement], list(range(16)))
         self.assertEqual(len({host for host, rank in placement if rank % 4 == 1}), 1)
 
+    def test_page_on_a_narrow_screen(self):
+        """A wide table scrolls, and labels of call sites have two lines: in one line their first letters were cut."""
+        self.starling("show", "--html", "narrow.html", write(self.path / "run", profile(8, 3)))
+        text = (self.path / "narrow.html").read_text()
+        self.assertRegex(text, r"\.wide \{ overflow-x: auto; \}")
+        self.assertEqual(text.count("<table"), text.count('<div class="wide"><table'))
+        self.assertEqual(text.count("map(siteLabel)"), 2)
+        self.assertNotIn('.call + "  " + p.site)', text)
+
     def test_page(self):
         lines = list(profile(8, 3, per_host=4))
         lines[0]["application"] = lines[2]["phase"] = "</script><b>&"
