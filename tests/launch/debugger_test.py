@@ -4,11 +4,14 @@
     debugger_test.py BUILD [TestClass[.test]]...
 """
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -59,6 +62,47 @@ class ProcessTable(unittest.TestCase):
         self.assertIn("$3 = 1\n", said)  # MPIR_DEBUG_SPAWNED
         self.assertEqual(said.count("state T"), 2, said)  # they wait for the debugger
         self.assertIn("exited normally", said)
+
+
+class Debug(unittest.TestCase):
+    """mpiexec --debug."""
+
+    STUCK = str(BUILD / "tests" / "why" / "stuck")
+
+    def test_gdb_runs_on_the_chosen_rank(self):
+        commands = "continue\nbacktrace 1\nprint (int)getpid()\nkill\nquit\n"
+        result = subprocess.run([MPIEXEC, "--debug=1", "-n", "2", self.STUCK, "cycle"], input=commands, capture_output=True, text=True,
+                                timeout=LIMIT, check=False)
+        self.assertRegex(result.stdout, r"#0 +main \(", result.stderr)
+        self.assertRegex(result.stderr, r"rank 1 .* was killed by signal 9")
+        self.assertNotIn("Fatal signal", result.stdout + result.stderr)  # gdb ends before mpiexec
+
+    def test_several_ranks_are_in_panes(self):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ.update(TERM="xterm", LINES="40", COLUMNS="120")
+            os.execv(MPIEXEC, [MPIEXEC, "--debug=0,1", "-n", "2", self.STUCK, "cycle"])
+        tmux = ["tmux", "-L", f"starling-{pid}"]
+        end, panes = time.monotonic() + LIMIT, []
+        while time.monotonic() < end:
+            if select.select([fd], [], [], 0.2)[0]:
+                os.read(fd, 1 << 16)
+            panes = [subprocess.run([*tmux, "capture-pane", "-p", "-t", str(pane)], capture_output=True, text=True, check=False).stdout
+                     for pane in (0, 1)]
+            if all("breakpoint 2 at" in pane for pane in panes):
+                break
+        subprocess.run([*tmux, "kill-server"], stderr=subprocess.DEVNULL, check=False)
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+        os.close(fd)
+        self.assertTrue(all("breakpoint 2 at" in pane for pane in panes), panes)
+
+    def test_what_cannot_be_debugged_is_refused(self):
+        for words, says in ((["--debug=x"], "is not a list of ranks"), (["--debug=5"], "no such rank"), (["--debug=0,1"], "needs a terminal")):
+            result = subprocess.run([MPIEXEC, *words, "-n", "2", "sleep", "60"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    timeout=LIMIT, check=False)
+            self.assertIn(says, result.stderr)
+            self.assertNotEqual(result.returncode, 0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
+#include "launch/client/debug_session.h"
 #include "launch/client/launch_method.h"
 #include "launch/client/option_help.h"
 #include "launch/client/options.h"
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
     }
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
+    launch::hold_debugged(options);
     launch::Choice choice = launch::choose_way(options, !options.dry_run, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);

@@ -1,4 +1,5 @@
 #include "launch/client/options.h"
+#include "launch/client/debug_session.h"
 
 #include <unistd.h>
 
@@ -345,6 +346,11 @@ class Parser {
             error_ = "'" + given.option + " " + given.value + "' is not a number of seconds";
         }
         out_.timeout_seconds = static_cast<int>(seconds);
+    }
+
+    void choose_debugged(const Given& given) {
+        if (!parse_debugged(given.value.empty() ? "0" : given.value, out_.debugged))
+            error_ = "'" + given.option + "' is not a list of ranks, such as --debug=0,3";
     }
 
     void write_profile(const Given& given) {

@@ -40,6 +40,7 @@ struct Options {
     uint32_t universe_size = 0;  ///< universe size that the user requested (JobSpec::universe_size)
     std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
+    std::vector<uint32_t> debugged;  ///< ranks on which a debugger runs; empty: none
     bool profile = false;
     std::string profile_file;  ///< name of the profile; empty: made from the application's name
     bool help = false;

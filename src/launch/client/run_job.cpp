@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "launch/client/debug_session.h"
 #include "launch/client/debugger_table.h"
 #include "launch/client/dry_run.h"
 #include "launch/client/peer_options.h"
@@ -105,7 +106,12 @@ class Terminal : public LocalClient {
     bool write_profile(const std::string& lines) override { return profile_file_.write(lines); }
 
     void finished(int code) override {
-        launcher_.output().when_written([this, code] { end(code); });
+        launcher_.output().when_written([this, code] {
+            if (debugger_ > 0)
+                result_ = code;
+            else
+                end(code);
+        });
     }
 
   private:
@@ -147,7 +153,7 @@ class Terminal : public LocalClient {
     JobSpec spec() const {
         JobSpec spec;
         spec.programs = options_.programs;
-        spec.forward_input = true;
+        spec.forward_input = options_.debugged.empty();  // a debugger reads the terminal
         spec.input = options_.input;
         spec.recovers = options_.recovers;
         spec.plan = options_.plan;
@@ -162,8 +168,32 @@ class Terminal : public LocalClient {
                 return end(kCannotStart);
             }
             enter_in_debugger_table(outcome.job);
+            if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (universe_.wants_input(*this)) reader_.next();
+        });
+    }
+
+    /// Starts the debuggers of --debug. The job ends if that is impossible.
+    void debug(job::JobId id) {
+        const LocalJob* job = launcher_.find_job(id);
+        std::vector<pid_t> processes;
+        std::string problem;
+        for (const uint32_t rank : options_.debugged) {
+            if (job && job->has(rank))
+                processes.push_back(job->at(rank).pid);
+            else
+                problem = "--debug=" + std::to_string(rank) + ": the job has no such rank on this host";
+        }
+        const pid_t child = problem.empty() ? start_debuggers(processes, problem) : -1;
+        if (child < 0) {
+            print(problem);
+            return universe_.end_jobs(*this, 1);
+        }
+        debugger_ = child;
+        launcher_.expect_helper(child, [this] {
+            debugger_ = -1;
+            if (result_) end(*result_);
         });
     }
 
@@ -179,6 +209,8 @@ class Terminal : public LocalClient {
     }
 
     void on_signal(int signal) override {
+        if (signal == SIGINT && debugger_ > 0) return;  // the terminal's Ctrl-C is for the debugger
+        if (debugger_ > 0 && (signal == SIGTERM || signal == SIGHUP)) kill(debugger_, signal);
         const bool insists = insistence_.grows(signal, ending_);
         // The daemons are ending the job already, and a repeated signal means that the user does not wait for them any longer.
         if (ending_ && insists) return loop_.stop(128 + signal);
@@ -205,6 +237,8 @@ class Terminal : public LocalClient {
     InputReader reader_;
     bool ending_ = false;
     bool hosts_are_up_ = false;
+    pid_t debugger_ = -1;        ///< debugger of --debug; -1: none runs
+    std::optional<int> result_;  ///< exit code of the job, which ended before the debugger
     RepeatedSignal insistence_;
 };
 

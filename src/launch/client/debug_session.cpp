@@ -1,0 +1,118 @@
+#include "launch/client/debug_session.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "launch/common/process_start.h"
+
+namespace starling::launch {
+
+namespace {
+
+bool is_stopped(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const size_t end = line.rfind(')');
+    return end != std::string::npos && line.compare(end, 3, ") T") == 0;
+}
+
+/// Waits until the process has stopped, 5 s at most: gdb would otherwise report its SIGSTOP.
+void wait_until_stopped(pid_t pid) {
+    for (int i = 0; i < 1000 && !is_stopped(pid); ++i) {
+        const timespec step{0, 5'000'000};
+        nanosleep(&step, nullptr);
+    }
+}
+
+/// gdb stops where the process has just loaded the program, with a breakpoint at main().
+std::vector<std::string> gdb_command(const std::string& gdb, pid_t pid) {
+    std::vector<std::string> words{gdb, "-q", "-iex", "set pagination off", "-p", std::to_string(pid)};
+    // The SIGSTOP that holds the process is no event for the user.
+    for (const char* command : {"handle SIGSTOP nostop noprint nopass", "catch exec", "continue", "delete 1",
+                                "handle SIGSTOP stop print pass", "tbreak main", "set pagination on"})
+        words.insert(words.end(), {"-ex", command});
+    return words;
+}
+
+std::string quoted_command(const std::vector<std::string>& words) {
+    std::string line;
+    for (const std::string& word : words) line += (line.empty() ? "'" : " '") + word + "'";
+    return line;
+}
+
+std::vector<std::string> tmux_command(const std::string& tmux, const std::string& gdb, const std::vector<pid_t>& processes) {
+    std::vector<std::string> words{tmux, "-L", "starling-" + std::to_string(getpid())};
+    for (size_t i = 0; i < processes.size(); ++i) {
+        const std::string command = quoted_command(gdb_command(gdb, processes[i]));
+        if (i == 0) words.insert(words.end(), {"new-session", command});
+        if (i > 0) words.insert(words.end(), {";", "split-window", command, ";", "select-layout", "tiled"});
+    }
+    return words;
+}
+
+}  // namespace
+
+bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks) {
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (;;) {
+        uint32_t rank = 0;
+        const auto [next, error] = std::from_chars(at, end, rank);
+        if (error != std::errc()) return false;
+        if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
+        if (next == end) return true;
+        if (*next != ',') return false;
+        at = next + 1;
+    }
+}
+
+void hold_debugged(Options& options) {
+    if (options.debugged.empty()) return;
+    options.way = LaunchMethod::direct;
+    std::string list = ",";
+    for (const uint32_t rank : options.debugged) list += std::to_string(rank) + ",";
+    const std::string script = "case '" + list + R"(' in *",$STARLING_RANK,"*) kill -STOP $$;; esac; exec "$@")";
+    for (Program& program : options.programs) {
+        const std::string found =
+            program.search_path.empty() ? std::string() : find_program(program.argv[0], program.search_path, program.directory);
+        if (!found.empty()) program.argv[0] = found;
+        program.argv.insert(program.argv.begin(), {"/bin/sh", "-c", script, "sh"});
+    }
+}
+
+pid_t start_debuggers(const std::vector<pid_t>& processes, std::string& problem) {
+    const char* path = std::getenv("PATH");
+    const std::string where = path ? path : "/usr/bin:/bin";
+    const std::string gdb = find_program("gdb", where, "/"), tmux = find_program("tmux", where, "/");
+    const bool several = processes.size() > 1;
+    if (gdb.empty()) problem = "--debug needs gdb, which is not in PATH: install gdb";
+    if (several && tmux.empty()) problem = "--debug with several ranks needs tmux, which is not in PATH: install tmux";
+    if (several && !isatty(STDIN_FILENO)) problem = "--debug with several ranks needs a terminal; --debug=RANK does not";
+    if (!problem.empty()) return -1;
+    const std::vector<std::string> words = several ? tmux_command(tmux, gdb, processes) : gdb_command(gdb, processes[0]);
+    const std::vector<char*> argv = c_strings(words);
+    const pid_t child = fork();
+    if (child < 0) problem = std::string("--debug cannot start a process: ") + std::strerror(errno);
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    unsetenv("TMUX");
+    for (const pid_t pid : processes) wait_until_stopped(pid);
+    execve(words[0].c_str(), argv.data(), environ);
+    _exit(127);
+}
+
+}  // namespace starling::launch
