@@ -202,16 +202,16 @@ TaggedExchange::TaggedExchange(message::MatchContext& channel, std::vector<int> 
 }
 
 void TaggedExchange::start_send(message::SendRequest& request, const void* buffer, int64_t count,
-                                const datatype::Datatype& type, int destination, int) {
+                                const datatype::Datatype& type, int destination, int tag) {
     request.of_all = of_all_;
-    message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_,
+    message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_of(tag),
                         message::SendMode::standard);
 }
 
 void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,
-                                   const datatype::Datatype& type, int source, int) {
+                                   const datatype::Datatype& type, int source, int tag) {
     request.of_all = of_all_;
-    message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_);
+    message::start_receive(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(source)], tag_of(tag));
 }
 
 // Does nothing. With `of_all`, a death abandons sends as well as receives, and arriving messages are dropped with the channel. Without it

@@ -49,7 +49,9 @@ class PlanExchange final : public Exchange {
 class TaggedExchange : public Exchange {
   public:
     /// `ranks`: the participants' ranks in the channel, in the order of their numbers. `me`: this process's number. `of_all`: all ranks of
-    /// the channel take part, so a send or receive is abandoned when any of them has died.
+    /// the channel take part, so a send or receive is abandoned when any of them has died. Each operation then has a tag of its own, since a
+    /// member that has learned of the death skips operations: `tag` plus a multiple of kTags.
+    static constexpr int kTags = 4;
     TaggedExchange(message::MatchContext& channel, std::vector<int> ranks, int me, int tag, bool of_all = false);
 
     void start_send(message::SendRequest& request, const void* buffer, int64_t count, const datatype::Datatype& type,
@@ -60,9 +62,12 @@ class TaggedExchange : public Exchange {
     void throw_away(uint64_t bytes, int source, int tag) override;
 
   private:
+    int tag_of(int drawn) const { return of_all_ ? tag_ + kTags * ((drawn - first_) & 0xffff) : tag_; }
+
     message::MatchContext& channel_;
     std::vector<int> ranks_;
     int tag_;
+    int first_ = last_tag();  ///< the tag before that of the first operation
     bool of_all_;
 };
 

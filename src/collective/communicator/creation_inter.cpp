@@ -186,6 +186,7 @@ TaggedExchange exchange_of_group(comm::Group& group, message::MatchContext& chan
 
 // Tags on group channels: for creating an intra-communicator, an inter-communicator, and for the leaders' messages.
 constexpr int kIntraTag = 0, kInterTag = 1, kLeaderTag = 2;
+static_assert(kLeaderTag < TaggedExchange::kTags);
 
 // Returns the group of the two leaders, in the order on which both agree: lower identity first.
 comm::Group* leaders_of(const link::Process& a, const link::Process& b) {
@@ -207,11 +208,11 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     const ErrorHere mine(error_here);
     GroupChannelUse use(group, name);
     TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
-    const View v = View::all(exchange);
+    const View draw = View::all(exchange), agreement = View::all(exchange);
     uint64_t context = 0;
-    const int error = mine.or_else(co_await draw_context(v, context));
-    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), v.me, handler); };
-    co_return co_await end_creation(v, error, make, result);
+    const int error = mine.or_else(co_await draw_context(draw, context));
+    const std::function<Comm*()> make = [&] { return make_intracomm(context, group.retain(), draw.me, handler); };
+    co_return co_await end_creation(agreement, error, make, result);
 }
 
 // Builds from the tag and the context a name that differs from every string of the program, and creates a communicator from the group. So
