@@ -181,6 +181,9 @@ class CommandLines(unittest.TestCase):
         self.assertEqual((code, out), (0, "ran\nran\n"))
         self.assertIn("'-N' is taken as the number of processes on each host, as in Open MPI; srun means --nodes", err)
         self.assertEqual(mpiexec("-q", "-N", 2, "-n", 2, "true"), (0, "", ""))
+        code, out, err = mpiexec("--output", "tag", "-n", 1, "echo", "ran")
+        self.assertEqual((code, out), (0, "[0] ran\n"))
+        self.assertIn("'--output' is taken as words such as tag and dir=DIR, as in Open MPI 5; srun means a file", err)
 
     def test_refused_options_name_their_counterpart(self):
         code, _, err = mpiexec("--xterm", "0", "true")

@@ -204,7 +204,7 @@ class Files(HostsCase):
         return {str(path.relative_to(top)): path.read_text() for path in sorted(top.rglob("*")) if path.is_file()}
 
     def both(self, *options, n=2):
-        code, out, err = self.mpiexec(*options, "-n", n, "sh", "-c", self.BOTH)
+        code, out, err = self.mpiexec("-q", *options, "-n", n, "sh", "-c", self.BOTH)
         self.assertEqual(code, 0, err)
         return sorted(out.splitlines()), sorted(err.splitlines())
 
