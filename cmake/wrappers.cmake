@@ -6,6 +6,8 @@ function(starling_wrapper NAME LANGUAGE VARIABLE COMPILER STANDARD)
     list(JOIN ARGN " " LIBRARIES)
     list(TRANSFORM ARGN PREPEND -l OUTPUT_VARIABLE LINK)
     list(JOIN LINK " " LINK)
+    string(REGEX REPLACE "^CC$" "C" FLAGS ${VARIABLE})  # the flags of CC are CFLAGS, of CXX CXXFLAGS, of FC FCFLAGS
+    string(APPEND FLAGS FLAGS)
     set(FIND_MODULES ":")
     if(LANGUAGE STREQUAL Fortran)
         set(FIND_MODULES "modules=$(\"$prefix/${CMAKE_INSTALL_DATADIR}/starling/fortran/modules\" $compiler) || exit 1

@@ -6,6 +6,7 @@ Cases: show, compile, cmake, autoconf, pkg-config, install.
 
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,14 @@ def show(tree, work):
     for variable in ("STARLING_CC", "MPICH_CC", "OMPI_CC"):
         expect(tree.run("mpicc", "-show", **{variable: "ccache gcc-99"}).startswith("ccache gcc-99 -I"), variable)
     expect(tree.run("mpicxx", "-show", "-cxx=clang++").startswith("clang++ -I"), "-cxx=")
+    for name, flags in (("mpicc", "OMPI_CFLAGS"), ("mpicxx", "OMPI_CXXFLAGS"), ("mpicc", "OMPI_CPPFLAGS")):
+        for option in ("--showme:compile", "-show", "-compile_info"):
+            expect("-DADDED=1" in tree.run(name, option, **{flags: "-DADDED=1 -g"}).split(), f"{name} {option} with {flags}")
+    for flags in ("OMPI_LDFLAGS", "OMPI_LIBS"):
+        for option in ("--showme:link", "-show", "-link_info"):
+            expect("-L/added" in tree.run("mpicc", option, **{flags: "-L/added -lm"}).split(), f"{option} with {flags}")
+    shown = tree.run("mpicc", "-show", "-c", "-DTEXT=\"a b's\"", "two words.c")
+    expect(shlex.split(shown)[-3:] == ["-c", "-DTEXT=\"a b's\"", "two words.c"], shown)
     show_fortran(tree, work)
     expect(tree.run("mpicc", "--version") == tree.run("cc", "--version"), "--version")
 
@@ -178,6 +187,9 @@ def compile_programs(tree, work):
     # Some build systems know only -L and -l, which do not record the library's path in the program.
     tree.run("cc", RING, f"-I{tree.root}/include", f"-L{tree.root}/lib", "-lmpi_abi", "-o", "without_path", cwd=work)
     tree.ring(work / "without_path")
+    tree.run("cc", RING, f"-I{tree.root}/include", f"-L{tree.root}/lib", "-lmpi", "-o", "by_short_name", cwd=work)
+    expect("[libmpi_abi.so.1]" in tree.run("readelf", "-d", "by_short_name", cwd=work), "-lmpi")
+    tree.ring(work / "by_short_name")
     link = work / "elsewhere"
     link.symlink_to(tree.root / "bin" / "mpicc")
     tree.run(str(link), RING, "-o", "through_link", cwd=work)
