@@ -58,3 +58,19 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/launch/process/compat.cpp 
 # Fortran libraries of these MPIs are symbolic links to the same shim, so the loader recognizes it as already loaded.
 starling_shim(mpich libmpi.so.12 libmpich.so.12 libmpi.so libmpifort.so.12 libmpichfort.so.12)
 starling_shim(openmpi libmpi.so.40 libmpi.so libmpi_mpifh.so.40 libmpi_usempi_ignore_tkr.so.40 libmpi_usempif08.so.40)
+
+# The library that replaces others at load (src/compat/redirect). It needs no C library, so nothing that expects one may be added to it.
+set(redirect ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/any)
+add_library(compat_redirect SHARED ${PROJECT_SOURCE_DIR}/src/compat/redirect/redirect.cpp)
+set_target_properties(compat_redirect PROPERTIES OUTPUT_NAME starling_redirect LIBRARY_OUTPUT_DIRECTORY ${redirect}
+    CXX_VISIBILITY_PRESET hidden SKIP_BUILD_RPATH ON INSTALL_RPATH "")
+target_include_directories(compat_redirect PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(compat_redirect PRIVATE -O2 -ffreestanding -fno-exceptions -fno-rtti -fno-stack-protector
+    -fno-tree-loop-distribute-patterns -fno-sanitize=all)
+set(loader ld-linux-x86-64.so.2)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+    set(loader ld-linux-aarch64.so.1)
+endif()
+target_link_options(compat_redirect PRIVATE -nostdlib -fno-sanitize=all -Wl,--hash-style=gnu)
+target_link_libraries(compat_redirect PRIVATE -Wl,--no-as-needed -l:${loader})
+install(TARGETS compat_redirect LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/compat/any)

@@ -132,6 +132,14 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
     return rank != getpid() && !process_ended(rank);  // if the rank lives, a process between the rank and this one has ended
 }
 
+// Returns whether a rank has started another MPI's launcher, and that one this process. Starling's launcher hides the variables that it was
+// itself started with.
+bool has_nearer_launcher() {
+    if (config().singleton == Singleton::allow || config().pmi == Pmi::none) return false;
+    const char* pmi = std::getenv(job::kPmiVariable);
+    return pmix_is_there() || (pmi && *pmi && std::strcmp(pmi, job::kNoPmi) != 0 && std::strcmp(pmi, job::kAlonePmi) != 0);
+}
+
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {
     rank = 0;
     if (const int error = job::JobSegment::create(1, nullptr, 0, segment)) return error;
@@ -236,7 +244,7 @@ int join_job(uint32_t& rank, job::JobSegment& segment) {
     job::ProcessIdentity identity;
     if (const int error = job::read_identity(identity)) return error;
     rank = identity.rank;
-    if (identity.launched) return join_launched(identity, rank, segment);
+    if (identity.launched && !has_nearer_launcher()) return join_launched(identity, rank, segment);
     std::unique_ptr<bootstrap::Manager> manager;
     if (const int error = find_manager(manager)) return error;
     if (manager) return join_managed(std::move(manager), rank, segment);

@@ -13,6 +13,13 @@ inline constexpr const char* kSizeVariable = "STARLING_SIZE";  ///< number of pr
 /// The launcher's control socket (JobHeader::control_socket), for ranks that cannot open the segment. Set for all processes of a launcher.
 inline constexpr const char* kLauncherVariable = "STARLING_LAUNCHER";
 
+/// Variables of other launchers. Starling's gives PMI_FD a descriptor that no process has, so that MPI_Init of an MPICH that no shim has
+/// replaced, as in a container, fails and does not start a job of one process. It empties the other variable.
+inline constexpr const char* kPmiVariable = "PMI_FD";
+inline constexpr const char* kPmixVariable = "PMIX_NAMESPACE";
+inline constexpr const char* kNoPmi = "1000000000";
+inline constexpr const char* kAlonePmi = "-1";  ///< for the only process of a job: any MPI runs
+
 struct ProcessIdentity {
     JobAddress job;
     uint32_t rank = 0;

@@ -60,7 +60,7 @@ class Doctor(unittest.TestCase):
                 self.assertEqual((found["compat"], found["mpi"][0]["interface"], found["absent"]), (interface, interface, {}))
                 self.assertEqual(found["mpi"][0]["by"], [interface])
                 said = self.ask(program).stdout
-                self.assertIn(f"mpiexec --compat auto -n 4 {program}", said)
+                self.assertIn(f"Starling replaces it: mpiexec -n 4 {program}", said)
 
     def test_a_program_of_starlings_own(self):
         program = self.make(BUILD / "bin" / "mpicc", "one.c", "own")
@@ -111,11 +111,30 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.examine(program, code=1)["not_found"], {"libgone.so": "loses"})
         self.assertIn("libgone.so is not found, which loses needs", self.ask(program).stdout)
 
-    def test_an_rpath_that_goes_before_the_shim(self):
-        program = self.make("mpicc.openmpi", "one.c", "stubborn", "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu")
-        found = self.examine(program, code=1)
-        self.assertTrue(found["in_spite"].endswith("libmpi.so.40"), found)
-        self.assertIn("despite --compat", self.ask(program).stdout)
+    def test_an_rpath_does_not_prevent_the_shim(self):
+        for compiler in ("mpicc.openmpi", "mpicc.mpich"):
+            program = self.make(compiler, "one.c", "stubborn", "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu")
+            found = self.examine(program)
+            self.assertEqual((found["in_spite"], found["absent"]), ("", {}))
+            self.assertIn("Starling replaces it", self.ask(program).stdout)
+
+    def test_the_file_is_judged_and_not_its_name(self):
+        """Another vendor's libmpi_abi.so.1, found by RUNPATH and by RPATH, and no such file at all."""
+        folder = self.folder / "vendor"
+        folder.mkdir()
+        self.write("vendor.c", "int MPI_Init(int* argc, char*** argv) { return 0; }\nint MPI_Finalize(void) { return 0; }")
+        library = self.make("gcc", "vendor.c", "vendor/libmpi_abi.so.1", "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1")
+        for tags in ("--enable-new-dtags", "--disable-new-dtags"):
+            program = self.make("gcc", "one.c", "abi", f"-I{BUILD}/include", library, f"-Wl,{tags},-rpath,{folder}")
+            mpi, = self.examine(program)["mpi"]
+            self.assertEqual((mpi["path"], mpi["own"]), (str(library), False))
+            self.assertIn(f"that file is not Starling's; mpiexec has it load Starling's instead: mpiexec -n 4 {program}", self.ask(program).stdout)
+        program = self.make("gcc", "one.c", "pathless", f"-I{BUILD}/include", library)
+        found = self.examine(program)
+        self.assertEqual((found["mpi"][0]["path"], found["absent"]), ("", {}))
+        self.assertIn(f"which the loader does not find without it: mpiexec -n 4 {program}", self.ask(program).stdout)
+        own = self.make(BUILD / "bin" / "mpicc", "one.c", "ours")
+        self.assertTrue(self.examine(own)["mpi"][0]["own"])
 
     def test_scripts(self):
         (self.folder / "inner").write_text(f"#!{self.make('mpicc.mpich', 'one.c', 'shell')} -x\n")

@@ -70,10 +70,13 @@ class Options(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.folder.name)
         (folder / "one.c").write_text(SOURCE)
-        cls.program = {}
+        cls.program, cls.stubborn = {}, {}
         for mpi in ("mpich", "openmpi"):
             cls.program[mpi] = str(folder / mpi)
             subprocess.run([f"mpicc.{mpi}", "-w", str(folder / "one.c"), "-o", cls.program[mpi]], check=True)
+            cls.stubborn[mpi] = cls.program[mpi] + "-rpath"
+            subprocess.run([f"mpicc.{mpi}", "-w", str(folder / "one.c"), "-o", cls.stubborn[mpi],
+                            "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu"], check=True)
         (folder / "meeting.c").write_text(MEETING)
         cls.meeting = []
         for compiler in ("mpicc.mpich", BUILD / "bin" / "mpicc", "mpicc.openmpi"):
@@ -99,15 +102,90 @@ class Options(unittest.TestCase):
             self.assertGreater(len(functions), 600)
             self.assertEqual([f for f in functions if names.get("P" + f) != "T"], [], library)
 
-    def test_without_it_the_remedy_is_named(self):
-        for program in self.program.values():
-            done = self.run_it(program)
-            self.assertNotEqual(done.returncode, 0)
+    def script(self, name, text):
+        path = pathlib.Path(self.folder.name) / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def test_when_it_is_off_the_remedy_is_named(self):
+        for program in (*self.program.values(), *self.stubborn.values()):
+            done = self.run_it("--compat", "off", program)
+            self.assertEqual((done.returncode, done.stdout), (127, ""))
             self.assertIn("add --compat auto", done.stderr)
 
     def test_auto_finds_out(self):
         for program in self.program.values():
+            self.assertBothMeet(self.run_it(program))
             self.assertBothMeet(self.run_it("--compat", "auto", program))
+
+    def test_an_rpath(self):
+        for program in self.stubborn.values():
+            self.assertBothMeet(self.run_it(program))
+
+    def test_start_scripts_and_interpreters(self):
+        """A script that sets the path itself, as R's does, and a program that loads its MPI with dlopen, from a module with an RPATH."""
+        folder = pathlib.Path(self.folder.name)
+        for mpi, program in self.program.items():
+            self.assertBothMeet(self.run_it(self.script("start", f"#!/bin/sh\nexport LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu\nexec {program}\n")))
+            (folder / "module.c").write_text(SOURCE.replace("int main(", "int run("))
+            subprocess.run([f"mpicc.{mpi}", "-w", "-shared", "-fPIC", folder / "module.c", "-o", folder / "module.so",
+                            "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu"], check=True)
+            load = f"import ctypes; ctypes.CDLL('{folder}/module.so').run(0, None)"
+            self.assertBothMeet(self.run_it(sys.executable, "-c", load))
+
+    def test_fortran_with_an_rpath(self):
+        folder = pathlib.Path(self.folder.name)
+        (folder / "one.f90").write_text("program one\nuse mpi\ninteger n, e\ncall MPI_Init(e)\ncall MPI_Comm_size(MPI_COMM_WORLD, n, e)\n"
+                                        "print '(A,I0)', 'one of ', n\ncall MPI_Finalize(e)\nend\n")
+        for mpi in self.program:
+            subprocess.run([f"mpif90.{mpi}", folder / "one.f90", "-J", folder, "-o", folder / "fortran",
+                            "-Wl,--disable-new-dtags,-rpath,/usr/lib/x86_64-linux-gnu"], check=True)
+            self.assertBothMeet(self.run_it(folder / "fortran"))
+
+    def test_another_vendors_library_of_the_standards_interface(self):
+        """It has the same name as Starling's: found by RUNPATH, by RPATH, by LD_LIBRARY_PATH, and not found."""
+        folder = pathlib.Path(self.folder.name) / "vendor"
+        folder.mkdir()
+        (folder / "vendor.c").write_text("int MPI_Init(int* c, char*** v) { return 0; }\nint MPI_Finalize(void) { return 0; }\n"
+                                         "int MPI_Comm_size(void* comm, int* n) { *n = 1; return 0; }")
+        library = folder / "libmpi_abi.so.1"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", folder / "vendor.c", "-o", library], check=True)
+        for tags in (["-Wl,--enable-new-dtags,-rpath," + str(folder)], ["-Wl,--disable-new-dtags,-rpath," + str(folder)], []):
+            program = folder / "program"
+            subprocess.run(["gcc", f"-I{BUILD}/include", folder.parent / "one.c", library, "-o", program, *tags], check=True)
+            self.assertBothMeet(self.run_it(program))
+            self.assertBothMeet(self.run_it(program, LD_LIBRARY_PATH=str(folder)))
+            self.assertBothMeet(self.run_it(self.script("vendors", f"#!/bin/sh\nexport LD_LIBRARY_PATH={folder}\nexec {program}\n")))
+        alone = self.run_it("-n", "2", program, LD_LIBRARY_PATH=str(folder), STARLING_SINGLETON="allow")
+        self.assertEqual((alone.returncode, alone.stdout), (0, "one of 1\none of 1\n"), alone.stderr)
+
+    def test_a_library_that_was_not_replaced_is_an_error(self):
+        """With --compat off an interpreter loads Open MPI: mpiexec ends the job."""
+        folder = pathlib.Path(self.folder.name)
+        load = "import ctypes, time; ctypes.CDLL('libmpi.so.40', ctypes.RTLD_GLOBAL); time.sleep(60)"
+        done = self.run_it("--compat", "off", sys.executable, "-c", load)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("has loaded Open MPI (libmpi.so.40", done.stderr)
+        self.assertIn("STARLING_SINGLETON=allow", done.stderr)
+
+    def test_mpich_that_was_not_replaced_does_not_start_alone(self):
+        """Its MPI_Init fails, however short the program is."""
+        folder = pathlib.Path(self.folder.name)
+        (folder / "quick.c").write_text(SOURCE.replace("int main(", "int run("))
+        subprocess.run(["mpicc.mpich", "-w", "-shared", "-fPIC", folder / "quick.c", "-o", folder / "quick.so"], check=True)
+        load = f"import ctypes; ctypes.CDLL('{folder}/quick.so').run(0, None)"
+        done = self.run_it("--compat", "off", sys.executable, "-c", load)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("one of 1", done.stdout)
+
+    def test_another_launcher_within_a_rank(self):
+        """Its processes are one job, as without Starling's mpiexec around it."""
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        for mpi, launcher in (("mpich", ["mpiexec.mpich"]), ("openmpi", ["mpirun.openmpi", "--oversubscribe"])):
+            for program in (self.program[mpi], self.stubborn[mpi]):
+                done = self.run_it("-n", "1", *launcher, "-n", "2", program, **root)
+                self.assertBothMeet(done)
 
     def test_the_variable_does_the_same(self):
         self.assertBothMeet(self.run_it(self.program["mpich"], STARLING_COMPAT="mpich"))
@@ -156,9 +234,8 @@ class Options(unittest.TestCase):
 
     def test_a_wrong_word_in_the_environment(self):
         done = self.run_it(self.program["mpich"], STARLING_COMPAT="lam")
-        self.assertNotEqual(done.returncode, 0)
         self.assertIn("STARLING_COMPAT=lam is ignored", done.stderr)
-        self.assertIn("add --compat auto", done.stderr)
+        self.assertBothMeet(done)
 
 
 if __name__ == "__main__":

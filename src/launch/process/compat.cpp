@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "base/config.h"
-#include "launch/process/elf_file.h"
+#include "base/library_mark.h"
 
 namespace starling::launch {
 
-namespace {
-
-// Returns the path of `name` in the library folder beside this program: next to bin/ after installation, or in the build tree for tests.
-// The folder is lib, lib64, or the configured name.
+// The folder is next to bin/ after installation, or in the build tree for tests. It is lib, lib64, or the configured name.
 std::string find_library(const std::string& name) {
     char self[PATH_MAX];
     if (!realpath("/proc/self/exe", self)) return {};
@@ -29,22 +26,37 @@ std::string find_library(const std::string& name) {
     return {};
 }
 
-}  // namespace
-
 bool is_compat(std::string_view word) {
     for (const char* const* known = kChoices<Compat>; *known; ++known)
         if (word == *known) return true;
     return false;
 }
 
-std::string own_library_path(const std::string& program) {
-    constexpr std::string_view kOwn[] = {"libmpi_abi.so.1", "libmpifort_abi.so.1", "liboshmem.so.1"};
-    const ElfFile file(program);
-    const std::vector<std::string> needed = file.needed();
-    if (std::find_first_of(needed.begin(), needed.end(), std::begin(kOwn), std::end(kOwn)) == needed.end() || file.has_path())
-        return {};
-    const std::string library = find_library(std::string(kOwn[0]));
+std::string library_folder() {
+    const std::string library = find_library("libmpi_abi.so.1");
     return library.empty() ? library : library.substr(0, library.rfind('/'));
+}
+
+OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path) {
+    constexpr std::string_view kOwn[] = {"libmpi_abi.so.1", "libmpifort_abi.so.1", "liboshmem.so.1"};
+    const std::vector<std::string> needed = program.needed();
+    const auto own = std::find_first_of(needed.begin(), needed.end(), std::begin(kOwn), std::end(kOwn));
+    if (own == needed.end()) return OwnLibrary::not_needed;
+    for (const std::string& folder : program.search_folders(search_path)) {
+        const std::string path = folder + "/" + *own;
+        if (access(path.c_str(), R_OK) != 0 || !ElfFile(path).valid()) continue;
+        // Only libmpi_abi.so.1 exists elsewhere. The other two are Starling's, which find it in their own folder.
+        return *own != kOwn[0] || is_own_library(path) ? OwnLibrary::found : OwnLibrary::foreign;
+    }
+    return OwnLibrary::absent;
+}
+
+// Versions before the mark have functions of that name.
+bool is_own_library(const std::string& path) {
+    const ElfFile file(path);
+    if (file.has_note(kLibraryMark)) return true;
+    const std::vector<std::string> names = file.symbols().had;
+    return std::find(names.begin(), names.end(), "starling_set_foreign") != names.end();
 }
 
 Shims choose_shims(std::string_view setting, const OtherLibrary& linked_with) {

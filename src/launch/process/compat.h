@@ -2,9 +2,11 @@
 // other MPI's library (docs/compatibility.md).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "launch/process/elf_file.h"
 #include "launch/process/foreign_mpi_check.h"
 #include "launch/process/rank_variables.h"
 
@@ -13,9 +15,23 @@ namespace starling::launch {
 /// Returns whether `word` is a valid value of STARLING_COMPAT.
 bool is_compat(std::string_view word);
 
-/// Returns the folder of Starling's own libraries, for a program that is linked with them but has no RPATH or RUNPATH, as Rust's cargo
-/// links. Returns an empty string if the program does not need it.
-std::string own_library_path(const std::string& program);
+/// Returns the path of `name` in the folder of Starling's libraries beside this program; empty: there is none.
+std::string find_library(const std::string& name);
+/// Returns the folder of Starling's libraries beside this program; empty: there is none.
+std::string library_folder();
+
+/// Which libmpi_abi.so.1 the loader takes for a program that is linked with it.
+enum class OwnLibrary : uint8_t {
+    not_needed,  ///< the program is not linked with it
+    found,       ///< one of Starling's
+    foreign,     ///< another vendor's, which has the same name and interface
+    absent,      ///< none on the program's own path or in LD_LIBRARY_PATH, as Rust's cargo links
+};
+/// `search_path`: the value of LD_LIBRARY_PATH for the program.
+OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path);
+
+/// Returns whether a file is Starling's library, by its content.
+bool is_own_library(const std::string& path);
 
 /// The shims that a program needs for `setting`, a value of STARLING_COMPAT.
 struct Shims {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <string_view>
 
 namespace starling::launch {
@@ -20,7 +22,7 @@ std::string string_at(const std::string& strings, uint64_t place) {
 
 }  // namespace
 
-ElfFile::ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+ElfFile::ElfFile(const std::string& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!read_segments()) segments_.clear();
 }
 
@@ -77,7 +79,45 @@ bool ElfFile::has_path() const {
                        [](const Elf64_Dyn& entry) { return entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH; });
 }
 
-std::vector<std::string> ElfFile::needed() const {
+std::vector<std::string> ElfFile::needed() const { return texts_of(DT_NEEDED); }
+
+std::vector<std::string> ElfFile::search_folders(std::string_view search_path) const {
+    std::vector<std::string> folders;
+    const auto add = [&](std::string_view list) {
+        for (size_t end; !list.empty(); list.remove_prefix(std::min(end + 1, list.size()))) {
+            end = std::min(list.find_first_of(":;"), list.size());
+            std::string folder(list.substr(0, end));
+            for (const std::string_view origin : {"$ORIGIN", "${ORIGIN}"})
+                if (const size_t at = folder.find(origin); at != std::string::npos)
+                    folder.replace(at, origin.size(), std::filesystem::absolute(path_).parent_path());
+            folders.push_back(folder.empty() ? "." : folder);
+        }
+    };
+    const std::vector<std::string> later = texts_of(DT_RUNPATH);
+    if (later.empty())
+        for (const std::string& list : texts_of(DT_RPATH)) add(list);
+    add(search_path);
+    for (const std::string& list : later) add(list);
+    return folders;
+}
+
+bool ElfFile::has_note(std::string_view name) const {
+    for (const Elf64_Phdr& segment : segments_) {
+        if (segment.p_type != PT_NOTE || segment.p_filesz > kMostBytes) continue;
+        std::string notes(segment.p_filesz, '\0');
+        if (!read(segment.p_offset, notes.data(), notes.size())) continue;
+        Elf64_Nhdr head;
+        const auto whole = [](uint64_t bytes) { return (bytes + 3) / 4 * 4; };
+        for (size_t at = 0; at + sizeof head <= notes.size(); at += whole(head.n_namesz) + whole(head.n_descsz)) {
+            std::memcpy(&head, notes.data() + at, sizeof head);
+            at += sizeof head;
+            if (at < notes.size() && notes.substr(at, head.n_namesz).c_str() == name) return true;
+        }
+    }
+    return false;
+}
+
+std::vector<std::string> ElfFile::texts_of(int64_t tag) const {
     const std::vector<Elf64_Dyn> entries = dynamic();
     uint64_t strings_at = 0, strings_size = 0;
     for (const Elf64_Dyn& entry : entries) {
@@ -89,7 +129,7 @@ std::vector<std::string> ElfFile::needed() const {
     if (!read(strings_at, strings.data(), strings_size)) return {};
     std::vector<std::string> names;
     for (const Elf64_Dyn& entry : entries)
-        if (entry.d_tag == DT_NEEDED) names.push_back(string_at(strings, entry.d_un.d_val));
+        if (entry.d_tag == tag) names.push_back(string_at(strings, entry.d_un.d_val));
     return names;
 }
 

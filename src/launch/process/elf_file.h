@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace starling::launch {
@@ -26,6 +27,11 @@ class ElfFile {
     std::vector<std::string> needed() const;
     /// Returns whether the file has an RPATH or RUNPATH, where the loader searches for libraries.
     bool has_path() const;
+    /// Returns the folders where the loader searches for the file's libraries, in its order: RPATH, `search_path` (LD_LIBRARY_PATH),
+    /// RUNPATH. The system's folders, which come last, are left out.
+    std::vector<std::string> search_folders(std::string_view search_path) const;
+    /// Returns whether the file has an ELF note of this name.
+    bool has_note(std::string_view name) const;
     /// `wanted`: symbols that the file requires from other files (weak ones excluded). `had`: symbols that it defines for other files.
     struct Symbols {
         std::vector<std::string> wanted, had;
@@ -38,7 +44,9 @@ class ElfFile {
     bool read_segments();
     uint64_t offset_of(uint64_t address) const;
     std::vector<Elf64_Dyn> dynamic() const;
+    std::vector<std::string> texts_of(int64_t tag) const;
 
+    std::string path_;
     int fd_;
     std::vector<Elf64_Phdr> segments_;
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/process/compat.h"
 #include "launch/process/elf_file.h"
 
 namespace starling::launch {
@@ -66,11 +67,16 @@ std::string text_of(const std::string& path) {
     return text;
 }
 
-// A program that is linked with Starling's library as well is accepted.
-OtherLibrary first_other(const std::vector<std::string>& libraries) {
+// A program that is linked with Starling's library as well is accepted. A running process's library is judged by its content; `root` is
+// the process's root folder, which differs from this process's in a container. A file that cannot be read is accepted.
+OtherLibrary first_other(const std::vector<std::string>& libraries, const std::string& root) {
     OtherLibrary other;
-    for (const std::string& library : libraries) {
-        if (library.starts_with(kOwn)) return {};
+    for (const std::string& path : libraries) {
+        const std::string library = path.substr(path.rfind('/') + 1);
+        if (library.starts_with(kOwn)) {
+            if (root.empty() || !ElfFile(root + path).valid() || is_own_library(root + path)) return {};
+            other = {"another vendor's library for the standard's interface (" + path + ")", "standard"};
+        }
         const MpiLibrary mpi = mpi_library(library);
         if (other.name.empty() && *mpi.mpi) other = {mpi.mpi + (" (" + library + ")"), mpi.binary_interface};
     }
@@ -83,9 +89,9 @@ std::vector<std::string> mapped_files(pid_t pid) {
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
         const std::string_view line(text.data() + at, end - at);
-        const size_t slash = line.rfind('/');
-        if (slash != std::string_view::npos && (names.empty() || names.back() != line.substr(slash + 1)))
-            names.emplace_back(line.substr(slash + 1));
+        const size_t slash = line.find('/');
+        if (slash != std::string_view::npos && (names.empty() || names.back() != line.substr(slash)))
+            names.emplace_back(line.substr(slash));
         at = end + 1;
     }
     return names;
@@ -108,12 +114,13 @@ MpiLibrary mpi_library(std::string_view file) {
     return {};
 }
 
-OtherLibrary other_library_of(const std::string& path) { return first_other(ElfFile(path).needed()); }
+OtherLibrary other_library_of(const std::string& path) { return first_other(ElfFile(path).needed(), ""); }
 
 std::string other_library_in(pid_t pid) {
     std::vector<pid_t> processes{pid};
     for (size_t i = 0; i < processes.size(); ++i) {
-        if (OtherLibrary other = first_other(mapped_files(processes[i])); !other.name.empty()) return other.name;
+        const OtherLibrary other = first_other(mapped_files(processes[i]), "/proc/" + std::to_string(processes[i]) + "/root");
+        if (!other.name.empty()) return other.name;
         add_children(processes, i);
     }
     return {};

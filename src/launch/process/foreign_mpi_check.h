@@ -4,10 +4,14 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
 namespace starling::launch {
+
+/// Delay from the start of a job's processes to the first check of the libraries that they have loaded.
+inline constexpr std::chrono::milliseconds kFirstLook{50};
 
 /// Identifies an MPI library by its file name.
 struct MpiLibrary {

@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "job/environment.h"
 #include "job/places.h"
-#include "launch/process/compat.h"
 #include "launch/process/control_server.h"
 #include "launch/process/foreign_mpi_check.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
+#include "launch/process/library_choice.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
 #include "mpi.h"
@@ -23,22 +23,6 @@
 namespace starling::launch {
 
 namespace {
-
-// Delays between the checks whether a process has loaded another MPI library. Each delay is 4 times the one before it, and none follows a
-// delay of kLastLook or more.
-constexpr std::chrono::milliseconds kFirstLook{400}, kLastLook{20000};
-
-bool allows_singletons(const ProcessEnvironment& environment) {
-    return config().singleton == Singleton::allow || environment.value("STARLING_SINGLETON") == "allow";
-}
-
-std::string refusal(const std::string& program, const OtherLibrary& library) {
-    const std::string compat = *library.binary_interface ? "add --compat auto to run it on Starling as it is, " : "";
-    return "'" + program + "' is linked with " + library.name +
-           ", whose processes can't find each other under Starling's mpiexec, so that each would be alone; " + compat +
-           "compile it with Starling's mpicc, start it with that library's mpiexec, or set STARLING_SINGLETON=allow if that is "
-           "meant";
-}
 
 // Finds the executable file for each rank in turn. Ranks of one program are consecutive, so the result for one is reused for the next.
 class ProgramFiles {
@@ -81,35 +65,11 @@ class ProgramFiles {
         file->argv = c_strings(program.argv);
         const bool relative = file->path[0] != '/' && !program.directory.empty();
         const std::string whole_path = relative ? program.directory + "/" + file->path : file->path;
-        file->environment.add_numbers(numbers_, add_library_shim(program, whole_path, *file));
-        // Appended, so that the user's own path takes precedence.
-        if (const std::string own = own_library_path(whole_path); !own.empty()) add_library_path(*file, "", own);
-        return file;
-    }
-
-    static void add_library_path(ProgramFile& file, const std::string& before, const std::string& behind) {
-        std::string path = before;
-        for (const std::string& next : {std::string(file.environment.value("LD_LIBRARY_PATH")), behind})
-            if (!next.empty()) path += (path.empty() ? "" : ":") + next;
-        file.environment.set("LD_LIBRARY_PATH", path);
-    }
-
-    /// Adds a shim for a program that is linked with another MPI, if the user asked for it. Returns which variables of another MPI's
-    /// launcher the program gets.
-    ForeignNames add_library_shim(const Program& program, const std::string& path, ProgramFile& file) const {
-        const std::string_view setting = file.environment.value("STARLING_COMPAT");
         const bool alone = spec_.size() == 1 && spec_.parent == 0;
-        if (setting.empty() && (alone || allows_singletons(file.environment))) return {};
-        const OtherLibrary other = other_library_of(path);
-        const Shims shims = choose_shims(setting, other);
-        if (!shims.problem.empty()) {
-            file.problem = "'" + program.argv[0] + "': " + shims.problem;
-        } else if (!shims.library_path.empty()) {
-            add_library_path(file, shims.library_path, "");
-        } else if (!other.name.empty() && !alone && !allows_singletons(file.environment)) {
-            file.problem = refusal(program.argv[0], other);
-        }
-        return shims.names;
+        const LibraryChoice choice = choose_libraries({program.argv[0], whole_path, alone}, file->environment);
+        file->problem = choice.problem;
+        file->environment.add_numbers(numbers_, choice.names);
+        return file;
     }
 
     const JobSpec& spec_;
@@ -184,30 +144,9 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
         return false;
     }
     if (spec.forward_input && input_) input_->resume();
-    if (spec.size() > 1 && job.ranks.size() > 0 && !allows_singletons(files.file(0).environment))
+    if (spec.size() > 1 && !job.ranks.empty() && !allows_singletons(files.file(0).environment))
         watch_for_other_library(job.id(), kFirstLook);
     return true;
-}
-
-// Checks repeatedly, because the libraries of an interpreter or a wrapper show only at run time. A program that calls MPI_Init uses
-// Starling. One that has not called it after a minute most likely never will.
-void Launcher::watch_for_other_library(job::JobId id, std::chrono::milliseconds wait) {
-    loop_.after(wait, [this, id, wait] {
-        LocalJob* job = find_job(id);
-        if (!job || job->failing || !job->ranks[0].running) return;
-        const uint32_t rank = job->rank_of(0);
-        if (job->segment.cell(rank).state.load(std::memory_order_acquire) != job::RankState::started) return;
-        const std::string library = other_library_in(job->ranks[0].pid);
-        if (library.empty()) {
-            if (wait < kLastLook) watch_for_other_library(id, 4 * wait);
-            return;
-        }
-        print(
-            "%s has loaded %s, not Starling's library: if it calls MPI, each process is alone; use Starling's (for mpi4py: one "
-            "that "
-            "was built with it), or set STARLING_SINGLETON=allow if that is meant",
-            name_of(*job, rank).c_str(), library.c_str());
-    });
 }
 
 StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart start, const JobSpec& spec) {

@@ -168,6 +168,7 @@ class Launcher {
     bool open_output(const LocalJob& job, uint32_t rank, ProcessStart& start, int (&ours)[3], std::string& file);
     int open_input(LocalJob& job, uint32_t rank, bool alone, int& pipe_end);
     void watch_for_other_library(job::JobId id, std::chrono::milliseconds wait);
+    bool look_for_other_library(job::JobId id);
     void undo_start(LocalJob& job);
     bool watch_signals();
     void on_signals();

@@ -50,6 +50,20 @@ const char* remedy_for(const Examination& found) {
                : "the file's RPATH names that folder and takes precedence: remove it with patchelf --remove-rpath";
 }
 
+// Describes a program of the standard's interface, for which any library named libmpi_abi.so.1 can be loaded.
+void say_standard(const Examination& found, const std::string& start) {
+    const LoadedMpi& mpi = found.mpis.front();
+    fmt::print("  is made for the standard's binary interface, which is Starling's own:\n");
+    say_mpis(found);
+    if (mpi.own)
+        fmt::print("  start it by: mpiexec -n 4 {}\n", start);
+    else if (mpi.path.empty())
+        fmt::print("  mpiexec has it load Starling's library, which the loader does not find without it: mpiexec -n 4 {}\n",
+                   start);
+    else
+        fmt::print("  that file is not Starling's; mpiexec has it load Starling's instead: mpiexec -n 4 {}\n", start);
+}
+
 // Prints the MPI libraries that a program is linked with, and what the user can do about them.
 void say_verdict(const Examination& found) {
     const bool library = found.interpreter.empty() && fs::path(found.file).filename().string().find(".so") != std::string::npos;
@@ -61,12 +75,10 @@ void say_verdict(const Examination& found) {
     } else if (found.mpis.empty()) {
         fmt::print(
             "  is not linked with an MPI. If it loads one at run time (as interpreters do), examine that file or its folder;\n"
-            "  mpiexec --compat auto -n 4 {} lets it find both shims\n",
+            "  whichever MPI it loads, Starling replaces it: mpiexec -n 4 {}\n",
             start);
     } else if (found.mpis.front().binary_interface == "standard") {
-        fmt::print("  is made for the standard's binary interface, which is Starling's own:\n");
-        say_mpis(found);
-        fmt::print("  start it by: mpiexec -n 4 {}\n", start);
+        say_standard(found, start);
     } else if (found.shim.empty()) {
         fmt::print("  is linked with an MPI whose interface Starling has no shim for: compile it with Starling's mpicc\n");
         say_mpis(found);
@@ -74,9 +86,9 @@ void say_verdict(const Examination& found) {
         fmt::print("  is linked with another MPI:\n");
         say_mpis(found);
         if (found.in_spite.empty())
-            fmt::print("  Starling can replace it: mpiexec --compat auto -n 4 {}\n", start);
+            fmt::print("  Starling replaces it: mpiexec -n 4 {}\n", start);
         else
-            fmt::print("  {} would be loaded despite --compat: {}\n", found.in_spite, remedy_for(found));
+            fmt::print("  {} would be loaded under mpiexec, too: {}\n", found.in_spite, remedy_for(found));
     }
 }
 
@@ -101,6 +113,7 @@ Json as_json(const Examination& found) {
                               {"interface", mpi.binary_interface},
                               {"library", mpi.library},
                               {"path", mpi.path},
+                              {"own", mpi.own},
                               {"by", mpi.by}});
     out["several"] = found.several;
     out["compat"] = found.shim;

@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/library_mark.h"
 #include "launch/process/compat.h"
 #include "launch/process/elf_file.h"
 #include "launch/process/foreign_mpi_check.h"
@@ -59,14 +60,25 @@ bool is_systems_loader(const std::string& path) {
            (status.st_mode & 022) == 0;
 }
 
+// Returns the settings by which mpiexec has the loader replace libraries that the search path does not reach.
+std::string audit_variables() {
+    const std::string audit = launch::find_library("compat/any/libstarling_redirect.so");
+    if (audit.empty()) return {};
+    return "STARLING_COMPAT=auto " + (kLibrariesVariable + ("=" + starling::quoted(launch::library_folder()))) +
+           " LD_AUDIT=" + starling::quoted(audit) + " ";
+}
+
 // Runs the loader itself for the list, because its search has many sources (tags of files, variables, a cache) and differs between C
 // libraries. A file may name any program as its loader, so only the system's loader is run.
+//
+// `in_front`: a folder that mpiexec would put in front of the search path; empty: the program is examined as it starts without mpiexec.
 Listing list(const std::string& file, const std::string& in_front) {
     std::string loader = ElfFile(file).interpreter();
     if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
     std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " + starling::quoted(file) + " 2>&1";
     if (!in_front.empty())
-        command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " + command;
+        command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " +
+                  audit_variables() + command;
     Listing listing;
     const std::unique_ptr<FILE, int (*)(FILE*)> from(popen(command.c_str(), "r"), pclose);
     std::string text;
@@ -160,6 +172,15 @@ void look_through_shim(const std::string& file, Examination& out) {
     if (out.in_spite.empty()) look_at_functions(parts, out);
 }
 
+// Names alone do not tell Starling's library from another vendor's, which has the standard's interface too.
+LoadedMpi judge(const Part& part, const launch::MpiLibrary& mpi) {
+    LoadedMpi out{mpi.mpi, mpi.binary_interface, part.name, part.path, part.by, false};
+    if (out.binary_interface != "standard") return out;
+    out.own = !part.path.empty() && launch::is_own_library(part.path);
+    if (!out.own) out.mpi = part.path.empty() ? "an MPI with the standard's interface" : "another vendor's MPI";
+    return out;
+}
+
 void look_at_program(const std::string& file, Examination& out) {
     if (!ElfFile(file).valid()) {
         out.problem = "it is neither a program or library of this machine nor a script";
@@ -175,7 +196,7 @@ void look_at_program(const std::string& file, Examination& out) {
     for (const Part& part : parts) {
         const launch::MpiLibrary mpi = launch::mpi_library(part.name);
         if (*mpi.mpi) {
-            out.mpis.push_back({mpi.mpi, mpi.binary_interface, part.name, part.path, part.by});
+            out.mpis.push_back(judge(part, mpi));
             if (std::find(out.several.begin(), out.several.end(), mpi.mpi) == out.several.end())
                 out.several.emplace_back(mpi.mpi);
         } else if (part.path.empty()) {
@@ -187,7 +208,9 @@ void look_at_program(const std::string& file, Examination& out) {
     if (out.mpis.empty()) return;
     const std::string interface = out.mpis.front().binary_interface;
     if (interface == "standard") {
-        look_at_functions(parts, out);
+        // mpiexec has the processes load Starling's library, whichever the loader finds without it.
+        const std::string folder = launch::library_folder();
+        look_at_functions(out.mpis.front().own || folder.empty() ? parts : parts_of(file, list(file, folder)), out);
     } else if (!interface.empty()) {
         out.shim = interface;
         look_through_shim(file, out);

@@ -14,6 +14,7 @@ struct LoadedMpi {
     std::string library;           ///< "libmpi.so.40"
     std::string path;              ///< path where the loader finds it; empty: not found
     std::vector<std::string> by;   ///< chain of dependencies, starting at the program
+    bool own = false;              ///< whether the file is Starling's library, by its content
 };
 
 struct Examination {
