@@ -39,6 +39,7 @@ const Foreign callers = {
     .file_error = call_handler<&FortranCallers::file_error, MPI_File_errhandler_function, MPI_File>,
     .comm_made = comm_made,
     .session_error = call_handler<&FortranCallers::session_error, MPI_Session_errhandler_function, MPI_Session>,
+    .error_code = [](int code) { return code; },
 };
 
 }  // namespace starling::compat
