@@ -58,12 +58,6 @@ bool in_environment(const char* name) {
     return value && *value;
 }
 
-// Starling's launcher gives PMI_FD to its processes too, with values that name no manager.
-bool pmi_is_there() {
-    return in_environment(job::kPmiVariable) && std::strcmp(std::getenv(job::kPmiVariable), job::kNoPmi) != 0 &&
-           std::strcmp(std::getenv(job::kPmiVariable), job::kAlonePmi) != 0;
-}
-
 bool pmix_is_there() { return in_environment("PMIX_NAMESPACE") && in_environment("PMIX_RANK"); }
 
 int no_pmix() {
@@ -77,7 +71,7 @@ int no_pmix() {
 int find_manager(std::unique_ptr<bootstrap::Manager>& out) {
     const Pmi wish = config().pmi;
     if (wish == Pmi::none) return MPI_SUCCESS;
-    const bool pmi = pmi_is_there() && wish != Pmi::pmix;
+    const bool pmi = job::has_pmi_manager() && wish != Pmi::pmix;
     if ((wish == Pmi::automatic || wish == Pmi::pmix) && pmix_is_there()) {
         out = bootstrap::make_pmix_manager();
         if (!out && !pmi) return no_pmix();
@@ -142,7 +136,7 @@ bool was_started_by_rank(const job::JobSegment& segment, const job::RankCell& ce
 // itself started with.
 bool has_nearer_launcher() {
     if (config().singleton == Singleton::allow || config().pmi == Pmi::none) return false;
-    return pmix_is_there() || pmi_is_there();
+    return pmix_is_there() || job::has_pmi_manager();
 }
 
 int make_world_of_one(uint32_t& rank, job::JobSegment& segment) {

@@ -56,7 +56,7 @@ bool is_step_of_its_own(const Sign& sign) {
 // run alone. Other launchers also set the variable with which their processes find each other.
 bool is_of_own_launcher(const Sign& sign) {
     const char *ours = value_of(job::kSizeVariable), *theirs = value_of(sign.size);
-    return ours && theirs && std::strcmp(ours, theirs) == 0 && !value_of("PMIX_NAMESPACE") && !value_of("PMI_FD");
+    return ours && theirs && std::strcmp(ours, theirs) == 0 && !value_of("PMIX_NAMESPACE") && !job::has_pmi_manager();
 }
 
 bool shows_others(const Sign& sign) {

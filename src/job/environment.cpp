@@ -59,6 +59,11 @@ bool parse_address(const char* text, JobAddress& out) {
     return true;
 }
 
+bool has_pmi_manager() {
+    const char* value = std::getenv(kPmiVariable);
+    return value && *value && std::strcmp(value, kNoPmi) != 0 && std::strcmp(value, kAlonePmi) != 0;
+}
+
 int read_identity(ProcessIdentity& out) {
     out = {};
     const char* job = std::getenv(kJobVariable);

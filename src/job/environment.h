@@ -20,6 +20,9 @@ inline constexpr const char* kPmixVariable = "PMIX_NAMESPACE";
 inline constexpr const char* kNoPmi = "1000000000";
 inline constexpr const char* kAlonePmi = "-1";  ///< for the only process of a job: any MPI runs
 
+/// Returns whether PMI_FD names a manager: Starling's launcher gives its processes values that name none.
+bool has_pmi_manager();
+
 struct ProcessIdentity {
     JobAddress job;
     uint32_t rank = 0;
