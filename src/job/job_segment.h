@@ -50,7 +50,7 @@ struct alignas(64) RankCell {
     std::atomic<int32_t> pid;
     std::atomic<int32_t> exit_status;  ///< wait status, valid in states exited and failed; errno in not_started
     std::atomic<int32_t> abort_code;   ///< code with which this rank has ended the job, valid if `aborted` is not 0
-    std::atomic<uint32_t> aborted;     ///< how this rank has ended the job, kAborted or kEndedForAll; 0: it has not
+    std::atomic<uint32_t> aborted;     ///< how this rank has ended the job, kAborted and so on; 0: it has not
     std::atomic<uint32_t> replies;     ///< number of replies that the launcher has sent to this rank
     int32_t appnum;                    ///< MPI_APPNUM: the number of the command in the MPMD list or spawn_multiple
     uint32_t cpu;                      ///< core to which the rank is bound, kNotBound if none
@@ -70,8 +70,9 @@ struct alignas(64) RankCell {
 };
 static_assert(sizeof(RankCell) == 64);
 inline constexpr uint32_t kNotBound = ~0u;
-/// How a rank ends its job: kAborted by MPI_Abort, always a failure; kEndedForAll by shmem_global_exit, whose code may be 0.
-inline constexpr uint32_t kAborted = 1, kEndedForAll = 2;
+/// How a rank ends its job: kAborted by MPI_Abort, always a failure; kEndedForAll by shmem_global_exit, whose code may be 0; kEndedByError by
+/// an MPI error that the program does not handle, always a failure. Launchers that do not know kEndedByError report MPI_Abort.
+inline constexpr uint32_t kAborted = 1, kEndedForAll = 2, kEndedByError = 3;
 
 struct alignas(4096) JobHeader {
     static constexpr uint64_t kMagic = 0x31676e696c726174;  // "tarling1"

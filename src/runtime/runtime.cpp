@@ -28,6 +28,7 @@
 #include "progress/engine.h"
 #include "rma/target_side.h"
 #include "runtime/crash_backtrace.h"
+#include "runtime/error_abort.h"
 
 namespace starling::runtime {
 
@@ -228,6 +229,8 @@ namespace {
 
 // Only the low eight bits reach the parent process; an abort must not look like success.
 void abort(int code) { end_all(code, job::kAborted, (code & 0xff) != 0 ? code : 1); }
+
+void abort_by_error(int code) { end_all(code, job::kEndedByError, code); }
 
 void end_job(int code) { end_all(code, job::kEndedForAll, code); }
 

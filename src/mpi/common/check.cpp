@@ -10,6 +10,7 @@
 #include "datatype/datatype.h"
 #include "message/receive.h"
 #include "mpi/rma/window_check.h"
+#include "runtime/error_abort.h"
 
 namespace starling::mpi {
 
@@ -36,7 +37,7 @@ std::string sentence(int error) {
         who() + ": " + (calling ? calling : "MPI") + ": " + sentence(error) + " (" + comm::class_name(error_class) + ")\n";
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
-    runtime::abort(kAbortCode);
+    runtime::abort_by_error(kAbortCode);
 }
 
 void call_foreign(const comm::Errhandler& handler, ErrorSubject& subject, int& error) {
