@@ -42,7 +42,7 @@ static void round_trip(const Party* p, MPI_Comm comm) {
     if (p->side == 1) MPI_Send(&word, 1, MPI_LONG, 0, 0, comm);
 }
 
-/* Connects the halves once both know the port, and times each step. */
+/* Connects the two halves of the job once both know the port, and times each step. */
 static void meet(const Party* p, char* port, double* times) {
     MPI_Comm other, merged;
     MPI_Barrier(MPI_COMM_WORLD);

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <span>
 
-/// Precedes the definition of a mutable variable with static storage: at namespace scope or in a function, but not in a template,
-/// whose variables GCC puts elsewhere.
+/// Makes a mutable variable with static storage part of the Runtime object: precedes its definition at namespace scope or in a function. It
+/// does not work for a template's variables, which GCC puts into sections of their own.
 ///     STARLING_STATE uint32_t asleep = 0;
 /// A pointer to a function needs a named type (GCC 12 takes the declaration for a function's). The variable must be constructible
 /// at compile time, and its destructor must do nothing: use base/no_destroy.h at namespace scope and Lazy in a function.

@@ -97,7 +97,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
 void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
     // A process that has ended sends no message to be discarded.
     if (message::sender_ended(channel_, source)) return;
-    // The receive may fail, as may any operation that its poll advances. Save the text of the error that is being reported.
+    // Save the text of the error that is being reported: start_receive() sets another one if it fails, or an operation that it advances.
     const SavedFailure told;
     std::erase_if(waste_, [](const auto& one) { return one->request.done; });
     auto one = std::make_unique<Waste>();

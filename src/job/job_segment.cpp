@@ -273,7 +273,8 @@ uint32_t JobSegment::find_index(uint32_t rank) const {
 uint32_t JobSegment::here(uint32_t rank) const {
     const uint32_t index = local_index(rank);
     if (index >= header().local_ranks) [[unlikely]]
-        panic("rank %u of job %llx has no memory on this host", rank, static_cast<unsigned long long>(header().id));
+        panic("rank %u of job %llx does not run on this host, so the job's segment here has no memory for it", rank,
+              static_cast<unsigned long long>(header().id));
     return index;
 }
 

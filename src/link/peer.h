@@ -140,8 +140,8 @@ inline void count_access(Peer& peer, profile::AccessKind access, uint64_t bytes)
                    peer.state == ConnectionState::connected ? profile::PathKind::connection : profile::PathKind::base, bytes);
 }
 
-/// Counts the bytes of a long message that a connection would stream, or of an access of many packets, for the policy. Short accesses are
-/// counted by count_short_access().
+/// Counts the bytes of a long message that a connection would stream, or of an access of many packets, and requests a connection when these
+/// bytes justify it. Short accesses are counted by count_short_access().
 inline void count_bytes(Peer& peer, uint64_t bytes) {
     if (!peer.supports(transport::kStreams)) return;
     peer.bytes_since_check += bytes;

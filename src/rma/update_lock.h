@@ -85,7 +85,8 @@ bool try_guard(Holder& holder, uint32_t pid) {
     return holder.compare_exchange_strong(nobody, pid, std::memory_order_seq_cst);
 }
 
-/// Ends the quick mode. The holder of the guard calls it before it reads the marks.
+/// Ends the quick mode, in which processes set their marks without a barrier, and makes all of them execute one. The process that holds the
+/// guard calls it; afterwards it sees all marks.
 template <class Modes, class Barrier>
 void end_quick(Modes& mode, Barrier&& barrier_everywhere) {
     if (mode.load(std::memory_order_relaxed) == UpdateLockMode::careful) return;

@@ -1,4 +1,5 @@
-// The interfaces by which a transport reports arrivals and failures to the room above it. A transport calls them from inside poll() only.
+// The interfaces by which a transport reports arrivals and failures to the code that uses it (src/link, or a test). A transport calls them
+// from inside poll() only.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ class StreamReceiver {
     ~StreamReceiver() = default;
 };
 
-/// The room above a transport. Its functions may reserve, commit and close on any path and attach others, and must not poll or detach.
+/// The code that uses a transport. Its functions may reserve, commit and close on any path and attach others, and must not poll or detach.
 class Sink : public PacketReceiver, public StreamReceiver {
   public:
     /// Returns the path to an unknown sender, an existing one or one made with attach(). Null: the packet is dropped or, if `later` was

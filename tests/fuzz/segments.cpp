@@ -42,7 +42,7 @@ class Segment {
         tables_.assign(reinterpret_cast<char*>(start_), segment_.header().cells_offset);
         account_ = reinterpret_cast<std::byte*>(&shm::SegmentRegion(segment_.region(0)).account());
     }
-    /// Half of the offsets are in the tables, half in the wait report of rank 0.
+    /// Overwrites one word: in the segment's header and tables if the offset is even, in rank 0's wait report if it is odd.
     void damage(const Word& word) {
         if (word.at % 2 == 0)
             std::memcpy(start_ + word.at / 2 % (tables_.size() - 8), &word.value, 8);

@@ -139,7 +139,7 @@ TEST(Segment, AStubHasNoRanks) {
     for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_FALSE(opened.is_local(rank));
     EXPECT_EQ(opened.host_of(2), 1u);
     EXPECT_STREQ(opened.host(1).name, "host1");
-    EXPECT_DEATH(opened.cell(0), "has no memory on this host");
+    EXPECT_DEATH(opened.cell(0), "does not run on this host");
 }
 
 TEST(PortWord, KeepsPortAndState) {

@@ -56,7 +56,7 @@ bool equal_secret(std::string_view a, std::string_view b) {
 
 Handshake::Handshake(HandshakeRole role, const TreeCredentials& credentials)
     : role_(role), key_(credentials.key), munge_(credentials.munge), encrypt_(credentials.encrypt) {
-    if (sodium_init() < 0) panic("libsodium can't be used on this machine");
+    if (sodium_init() < 0) panic("cannot authenticate the connections between hosts: libsodium's sodium_init() failed");
     (role_ == HandshakeRole::child ? child_nonce_ : parent_nonce_) = fresh_nonce();
 }
 

@@ -70,7 +70,9 @@ RcConnection& Rc::add(const ProcessId& peer, void* user, Session* session, uint8
 
 int Rc::make_queue(RcConnection& connection) {
     if (connection.queue_) return MPI_SUCCESS;
-    if (connection.port_->forgotten()) return fail(MPI_ERR_OTHER, "the device's port was closed");
+    if (connection.port_->forgotten())
+        return fail(MPI_ERR_OTHER,
+                    "the InfiniBand or RoCE port of the connection was closed before its queue pair was created");
     connection.queue_ = connection.port().make_queue(&connection);
     if (connection.queue_) return MPI_SUCCESS;
     return fail(MPI_ERR_OTHER, "cannot create a queue pair on %s: %s", connection.port().facts().device,
@@ -105,7 +107,9 @@ int Rc::use(Connection& one, packet::PacketKind kind, const std::byte* payload) 
     RcConnection& connection = of(one);
     const RcOffer offer = read_offer(payload);
     if (offer.version != kRcVersion)
-        return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
+        return fail(MPI_ERR_OTHER,
+                    "the peer offers version %u of the connection protocol and this process has version %u; "
+                    "use one version of Starling",
                     offer.version & 0x7f, kRcVersion & 0x7f);
     if (offer.queue == 0) return fail(MPI_ERR_OTHER, "the peer's offer of a connection has no queue number");
     const verbs::QueueAddress theirs = address_of(offer);

@@ -98,7 +98,9 @@ int TcpEngine::dial(Connection& connection, const ConnectionOffer& theirs) {
     }
     if (connection.state_ != Connection::CarrierState::idle) return MPI_SUCCESS;
     if (theirs.version != version())
-        return fail(MPI_ERR_OTHER, "the peer offers version %u of the connection protocol and this process has version %u",
+        return fail(MPI_ERR_OTHER,
+                    "the peer offers version %u of the connection protocol and this process has version %u; "
+                    "use one version of Starling",
                     theirs.version, version());
     if (theirs.addresses == 0 || theirs.addresses > kOfferedAddresses || theirs.port == 0)
         return fail(MPI_ERR_OTHER, "the peer's offer of a connection contains no valid address");
