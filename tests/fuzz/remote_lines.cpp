@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::vector<top::JobView> views;
     if (top::parse(line, views)) {
         top::sort_ranks(views, {});
-        for (const std::string& text : top::lines(views, {})) expect_printable(text);
+        for (const top::ListLine& line_of_list : top::lines(views, {})) expect_printable(line_of_list.text);
         top::json(views, 1);
     }
     std::vector<hang::JobReport> reports;
