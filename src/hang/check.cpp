@@ -12,7 +12,7 @@ bool read_text(const char (&from)[N], std::string& out) {
     const char* end = std::find(from, from + N, '\0');
     if (end == from + N) return false;
     out.assign(from, end);
-    // The program chooses the name, so it may contain control characters that move a terminal's cursor.
+    // The program chooses a communicator's name, so the text may contain control characters that move a terminal's cursor.
     for (char& c : out)
         if (std::iscntrl(static_cast<unsigned char>(c))) c = '?';
     return true;

@@ -26,8 +26,9 @@ void forget_in_pool(Membership& membership);
 /// ended. Or this process has left it, and knows that it was not assigned before.
 bool is_finished(const Membership& membership);
 
-/// on_group_request() handles a request for a pool group. poll_pool() handles changes of pool groups, and returns whether there were any.
+/// Handles a request from another process for one of the pool's groups.
 void on_group_request(const std::byte* wish, size_t bytes);
+/// Handles assignments and failures of the pool's groups. Returns whether there were any.
 bool poll_pool();
 
 }  // namespace starling::multicast

@@ -73,7 +73,7 @@ class CoreWatch {
     bool yields_are_vain() const { return vain_ >= kVainYields; }
 
   private:
-    /// The contest for one core.
+    /// What is known of other threads that want one core. A contest is the time for which they are assumed to want it.
     struct Contest {
         uint32_t cpu = ~0u;
         uint64_t last_loss = 0;  ///< end of the last lost slice

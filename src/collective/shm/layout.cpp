@@ -18,7 +18,8 @@ namespace {
 /// participants have left it.
 struct LayoutParts {
     int64_t end;
-    /// Offsets of retired areas, oldest first. The key is the number of participants, and whether the area is for meetings only (AreaUse).
+    /// Offsets of retired areas, oldest first. The key is the number of participants, and whether the area lacks pipeline buffers and
+    /// lanes (AreaUse::meetings).
     std::map<std::pair<int, bool>, std::deque<int64_t>> retired;
 };
 STARLING_STATE LayoutParts* parts = nullptr;

@@ -69,8 +69,9 @@ int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topolo
 }
 
 int bad_topology(Comm* comm) {
-    return raise(comm,
-                 fail(MPI_ERR_TOPOLOGY, "the communicator does not have the kind of topology that this function requires"));
+    return raise(comm, fail(MPI_ERR_TOPOLOGY,
+                            "the communicator has no topology, or not the kind that this function requires; create one by "
+                            "MPI_Cart_create, MPI_Graph_create or MPI_Dist_graph_create"));
 }
 
 int Topo_test(MPI_Comm comm, int* status) {

@@ -34,7 +34,10 @@ constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
 
 /// Fails an operation on memory for which can_access() is false.
 int no_access(const char* what) {
-    return fail(MPI_ERR_UNSUPPORTED_OPERATION, "no open connection can %s the peer's registered memory", what);
+    return fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "can't %s the peer's memory by RDMA, because no open connection reaches it; set STARLING_VERBS=off to avoid RDMA",
+        what);
 }
 }  // namespace
 

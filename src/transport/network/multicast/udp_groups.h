@@ -86,7 +86,7 @@ class GroupSockets {
     static constexpr int kBatch = 8;  ///< datagrams received per system call
     /// Bytes of the buffer for one datagram, or for a run that the kernel has merged.
     static constexpr size_t kRoom = 64 * 1024;
-    /// Most encryption states. When there are more, those of groups without a member are freed.
+    /// Maximum number of encryption states. When it is reached, the states of groups without a member are freed.
     static constexpr size_t kMostSeals = 1024;
     static constexpr size_t kDatagram = 1500 - 28;
     static constexpr size_t kMostRun = 32;  ///< most datagrams that one system call sends
