@@ -19,7 +19,7 @@ class StopShare {
         stopped_.fetch_add(ns, std::memory_order_relaxed);
         return true;
     }
-    /// Corrects the count of a stop of `ns` that has taken `took`.
+    /// Corrects the sum for a stop that begin() counted as `ns` and that really took `took`.
     void end(uint64_t ns, uint64_t took) { stopped_.fetch_add(took - ns, std::memory_order_relaxed); }
 
   private:

@@ -45,8 +45,9 @@ Task one_after_the_other(Task first, Task second) {
     co_return co_await second;
 }
 
-/// Wraps a rooted operation between groups that uses messages. Members of the root's group do not know whether the stage serves the
-/// operation, so they count it as one of the stage's operations. Every other member must therefore count it, too.
+/// Wraps a rooted operation of an inter-communicator that is done by messages although there is a shared-memory stage. In the root's group
+/// only the root knows which of the two is used; the others count an operation of the stage (no_part()). All members must count alike, so
+/// the participants count one, too.
 Task beside_node(const CommCall& call, Task by_messages) {
     if (!call.stage.node_of_all()) return by_messages;
     Task skipped = node::skip(call.on_node_with_root());

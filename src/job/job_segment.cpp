@@ -396,8 +396,8 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
 }
 
 bool JobSegment::owner_alive() const {
-    // The owner's descriptor vanishes when the owner dies, even while it is a zombie. A process that later gets the same pid does not have
-    // this file there. So this one call detects more than kill(pid, 0) could.
+    // /proc shows the owner's descriptor only until the owner dies, not while it is a zombie. A process that later gets the same pid has
+    // another file, or none, under the descriptor's number. kill(pid, 0) would succeed in both cases.
     if (!knows_pids()) return launcher_listens(header());
     char path[64];
     path_of(address(), path);

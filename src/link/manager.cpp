@@ -58,7 +58,8 @@ void note_value(Peer& peer) {
     peer.bytes_since_check = 0;
 }
 
-/// Returns the number of messages since the connection was opened or closed, or the present value if that is more because of long messages.
+/// Returns the number of messages with the peer since the connection was last opened or closed, or the connection's value (note_value()) if
+/// that is greater, as it may be after long messages.
 uint32_t carried_since_change(const Peer& peer) { return std::max(messages_with(peer) - peer.messages_changed, peer.value); }
 
 /// Adjusts `dear` when a connection is closed: doubles it if the connection has carried too little to be worth its opening, halves it if it

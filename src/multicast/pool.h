@@ -22,8 +22,8 @@ Membership* assigned_by_pool(uint64_t context);
 /// Forget a communicator that has ended, or a group that this process removes.
 void forget_in_pool(uint64_t context);
 void forget_in_pool(Membership& membership);
-/// Returns whether this process needs nothing more from a pool group. Either the group was assigned to others or to a communicator that has
-/// ended. Or this process has left it, and knows that it was not assigned before.
+/// Returns whether this process has left a pool group and can forget it: the group serves no communicator of this process, and no
+/// assignment of the group can arrive any more.
 bool is_finished(const Membership& membership);
 
 /// Handles a request from another process for one of the pool's groups.

@@ -75,7 +75,8 @@ void UplinkSearch::next() {
 void UplinkSearch::try_target(size_t target) {
     sockaddr_in name{};
     const auto attempt = attempts_.insert(attempts_.end(), Attempt{target, -1, nullptr, false});
-    if (!socket_address(targets_[target].endpoint, name)) return failed(attempt, "not a valid IPv4 address", true);
+    if (!socket_address(targets_[target].endpoint, name))
+        return failed(attempt, "not a valid IPv4 address; report this as a bug of Starling", true);
     attempt->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (attempt->fd < 0) return failed(attempt, std::strerror(errno), false);
     const int on = 1;

@@ -121,7 +121,8 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
     }
     growing_.push_back(std::move(growth));
     if (!fresh.empty() && tree_->grow(fresh) != hosts_.size() - fresh.size())
-        panic("the daemon tree assigned an unexpected host number");
+        panic("the daemon tree did not number the new hosts from %zu on; report this as a bug of Starling",
+              hosts_.size() - fresh.size());
     post([this] { check_growth(); });
 }
 

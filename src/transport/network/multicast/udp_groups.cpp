@@ -151,7 +151,11 @@ int GroupSockets::enter(uint16_t rail, uint32_t address) {
 int GroupSockets::join(const transport::GroupName& name, transport::DatagramHandler& audience,
                        std::unique_ptr<transport::MulticastMembership>& out) {
     const uint32_t address = range_.address(name.place);
-    if (members_.contains(name.key)) return fail(MPI_ERR_INTERN, "this process is already a member of the group");
+    if (members_.contains(name.key)) {
+        return fail(MPI_ERR_INTERN,
+                    "this process is already a member of multicast group %llx; report this as a bug of Starling",
+                    static_cast<unsigned long long>(name.key));
+    }
     int error = ENODEV;
     for (uint16_t i = 0; i < rails_.count(); ++i)
         if (sockets_[i] >= 0 && rails_[i].usable)
