@@ -34,8 +34,8 @@ struct Waiting {
     uint64_t place, value;
 };
 
-/// Each process takes a few steps: it updates one element by an atomic instruction, updates many under the guard, or starts the lock's quick
-/// mode (rma/update_lock.h). Plain stores stay in their core's store buffer, in order, and become visible at any later time; later loads may
+/// Each process takes a few steps: it updates one element by an atomic instruction, updates many under the guard, or starts the quick mode
+/// (rma/update_lock.h). Plain stores stay in their core's store buffer, in order, and become visible at any later time; later loads may
 /// overtake them.
 struct World {
     uint64_t memory[kPlaces] = {};
