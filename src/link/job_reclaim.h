@@ -35,7 +35,8 @@ constexpr bool may_be_forgotten(const ReclaimState& job) {
 /// Declares that this process exposes memory or accesses that of others: from now on no mapped job is forgotten.
 void keep_mapped_jobs();
 
-/// Forgets all jobs that may be forgotten. Not to be called from within a poll, nor while a batch of the network is open.
+/// Forgets all jobs for which may_be_forgotten() is true. Must not be called during a poll of a transport, nor between begin_batch() and
+/// end_batch().
 void forget_ended_jobs();
 
 /// Call it before more jobs are added. Once there are twice as many jobs as after the last check, it checks which of them live, and forgets

@@ -88,7 +88,8 @@ class AddressService {
     Launcher& launcher_;
     uint32_t self_;
     Ways ways_;
-    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;  ///< port requests of ranks here
+    /// Requests of ranks on this host that are not answered yet, by the rank whose port they ask for.
+    std::map<std::pair<job::JobId, uint32_t>, std::vector<Controller::ReplyCallback>> asked_;
     std::map<job::JobId, PortSearch> searches_;  ///< searches by the job that ranks of this host have asked about
     std::vector<Collection> collections_;        ///< requests of the root (gather_ports) that are not answered yet
     std::vector<AddressRequest> open_;           ///< questions of other hosts that are not answered yet

@@ -63,8 +63,9 @@ bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     return true;
 }
 
-// Sends fragment after fragment until the path is full or other messages must be served. The limit is needed because a receiver that is
-// faster than its sender always makes room. A fragment is sent whole or not at all, so a connection may open or close between two of them.
+// Sends fragment after fragment until the path is full, but at most kAtOnce of them, so that other messages are served too. The path may
+// never be full if the receiver is faster than the sender. A fragment is sent whole or not at all, so a connection may open or close
+// between two of them.
 bool advance(SendRequest& request) {
     for (int i = 0; request.moved < request.bytes; ++i)
         if (i == kAtOnce || !put(request, request.stream_to, request.generation)) return false;

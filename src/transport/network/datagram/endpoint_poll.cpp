@@ -69,8 +69,8 @@ void Endpoint::EndpointState::forgive(uint64_t time) {
     for (Session* session = active.front(); session; session = active.next(session)) session->forgive(away - usual, time);
 }
 
-// Stores a datagram whose sender link does not know yet. The sender may end before link knows it, and then nothing would retransmit the
-// datagram.
+// Stores a datagram of a sender that is not known to link/ yet. The sender may end before it is known, and then nothing would retransmit
+// the datagram.
 void Endpoint::EndpointState::hold(const ReceivedDatagram& arrival, uint64_t time) {
     ++totals.unknown;
     if (held.size() == kMostHeld) return;
