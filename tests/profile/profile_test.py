@@ -182,8 +182,9 @@ class Matrices(ProfileCase):
         for command in (["--profile"], []):
             environment = self.environment if command else dict(self.environment, STARLING_PROFILE="on")
             code, _, err = self.mpiexec(*command, "-n", 2, PATTERN, "ring", env=environment)
-            self.assertEqual((code, err), (0, ""))
+            self.assertEqual(code, 0, err)
             [file] = pathlib.Path(self.directory).iterdir()
+            self.assertEqual(err, f"mpiexec: the profile is in {file.name}; to read it: starling profile show {file.name}\n")
             self.assertRegex(file.name, r"^starling-profile-pattern-\d+\.jsonl\.gz$")
             self.check_ring(Profile(file), 1, 2)
             file.unlink()
