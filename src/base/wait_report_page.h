@@ -102,7 +102,8 @@ struct alignas(4096) WaitReportPage {
 };
 static_assert(sizeof(WaitReportPage) == 4096);
 
-/// Writes all of `from` except its version to `page`, so that copy_account() never returns a half-written page.
+/// Copies all of `from` except its version to `page`. The version of `page` itself is changed before and after, so that copy_account()
+/// recognizes a half-written page.
 void write_account(WaitReportPage& page, const WaitReportPage& from);
 
 /// Copies the last report that was written completely. Returns false if there is none: nothing was written, the layout is another one, or

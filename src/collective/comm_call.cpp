@@ -15,8 +15,8 @@ namespace starling::collective {
 
 namespace {
 
-/// The root and the members of a rooted operation, as participant numbers of the exchange. Between groups, the members are those of the
-/// group without the root.
+/// The root and the members of an operation with a root, as participant numbers of the collective's exchange. On an inter-communicator the
+/// members are the group without the root.
 struct Rooted {
     int root;
     node::ParticipantRange members;

@@ -9,8 +9,8 @@ namespace starling::compat {
 /// Returns a variable for the library's handle. When the library has stored the handle, `write` is called with it and `place`.
 MPI_Comm* defer_handle(void* place, void (*write)(MPI_Comm comm, void* place));
 
-/// Returns a variable for the library's handle, which is later converted and stored in `place`, a variable of the program in either
-/// language. Returns null for null.
+/// Returns a variable in which the library stores a handle. The handle is then converted and stored in `place`, the program's variable in C
+/// or Fortran. Returns null if `place` is null.
 template <class Place>
 MPI_Comm* defer_handle(Place* place) {
     if (!place) return nullptr;

@@ -182,7 +182,7 @@ int copy(const Datatype& source_type, int64_t source_count, const void* source, 
 int64_t get_count(uint64_t bytes, const Datatype& type);
 /// Returns the number of basic elements in `bytes` received, for MPI_Get_elements; MPI_UNDEFINED if the last one is incomplete.
 int64_t get_elements(uint64_t bytes, const Datatype& type);
-/// Returns the packed bytes of the first `elements` basic elements, for MPI_Status_set_elements.
+/// Returns how many bytes the first `elements` basic elements of data of this type take when packed, for MPI_Status_set_elements.
 uint64_t bytes_of_elements(int64_t elements, const Datatype& type);
 
 /// Returns the name of a type to which MPI_Type_set_name gave none: its constant's name, or "".

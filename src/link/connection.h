@@ -31,7 +31,7 @@ enum ConnectionAction : uint8_t {
     kSendOpen = 4,     ///< send packet open with our slot, on the base path
     kSendAccept = 8,   ///< send packet accept with our slot, on the base path
     kSendRefuse = 16,  ///< send packet refuse, on the base path
-    kSendClose = 32,   ///< send packet close as the last one on the path; from then on send on the base path
+    kSendClose = 32,   ///< send packet `close` as the last one on the path; from then on send on the base path
     kGiveSlot = 64,    ///< free our slot: the peer no longer writes to it, and all of its packets were read
     kDefer = 128,      ///< store the packet until the state is closed, then process it as if it had just arrived
 };

@@ -6,7 +6,8 @@
 
 namespace starling::message {
 
-/// Registers the functions of this room that link calls for packets and failures. Call it once, before the first poll.
+/// Registers this room's functions with the room link, which calls them when a packet arrives or a process fails. Call start() once, before
+/// the first poll.
 void start();
 
 /// Moves the orphans of a new match context, which arrived before it was known here, into its queues.

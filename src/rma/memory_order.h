@@ -17,8 +17,8 @@ struct MemoryOrder {
     bool stored = false;  ///< whether this process has stored into mapped memory since the last flush
     bool owed = false;    ///< whether a fence must precede the next load of mapped memory
 };
-/// The state for all threads. A thread acquires the library's lock after the thread that stored last has released it, and so sees its
-/// stores.
+/// One state serves all threads of the process, because it is used under the library's lock. A thread that acquires the lock sees the
+/// stores of the thread that released it.
 extern MemoryOrder order;
 
 inline void note_store() { order.stored = true; }

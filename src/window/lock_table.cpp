@@ -45,7 +45,8 @@ bool LockTable::try_exclusive(uint32_t holder, uint32_t target) {
     uint32_t now = 0;
     if (!slot.exclusive.compare_exchange_strong(now, holder) && now != holder) return now == (holder | kHad);
     if (any_shared(target)) return false;
-    // A shared lock acquired with past_waiting has either been counted already, or sees this store.
+    // try_shared_for_another() with past_waiting ignores a claim without kHad. Either it counted its lock before this store, so the next
+    // any_shared() sees the lock; or it sees kHad and gives up.
     slot.exclusive.store(holder | kHad);
     if (!any_shared(target)) return true;
     slot.exclusive.store(holder);

@@ -8,7 +8,8 @@ namespace starling::collective {
 
 namespace {
 
-// Size classes in steps of 256 bytes. Frames of the algorithms have between 0.5 and 2.5 KB; larger ones are allocated by malloc.
+// Frames are pooled in size classes, in steps of 256 bytes. Coroutine frames of the algorithms take 0.5 to 2.5 KB. Frames larger than the
+// largest class are allocated by malloc.
 constexpr std::size_t kClassBytes = 256;
 constexpr std::size_t kClasses = 16;
 

@@ -28,7 +28,7 @@ struct EndedLook {
     std::function<void()> found;                      ///< called when a rank waits for the ended one; no more checks follow
 };
 
-/// Starts the checks, the first after one second. Calls no function of `look` after `state` has returned `never`.
+/// Starts the checks; the first is made after one second. After `look.state` has returned `never`, no function of `look` is called.
 void start_wait_checks(EventLoop& loop, Launcher& launcher, EndedLook look);
 
 }  // namespace starling::launch

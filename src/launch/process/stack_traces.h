@@ -21,7 +21,7 @@ struct StackSubject {
 
 struct StackOptions {
     bool all_frames = false;            ///< true: do not hide the library's frames and threads
-    std::chrono::seconds share{15};     ///< time for all processes; those that are left then have no stack
+    std::chrono::seconds share{15};     ///< time for all processes together; those not reached in it get no stack
     std::function<void(size_t)> taken;  ///< called with the number of processes whose stacks have been taken, at most every 2 s
 };
 

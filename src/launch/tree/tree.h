@@ -126,8 +126,8 @@ class Tree {
     /// Sends to several hosts; each connection carries the message once. Root only, as are the next three functions.
     void multicast(const std::vector<TreeHostId>& to, std::string payload, Urgency urgency = Urgency::control);
     void multicast(const HostSet& to, std::string payload, Urgency urgency = Urgency::control);
-    /// Sends to all hosts that are up or starting (these receive it first). `arrived` is called when on_message has returned on each host,
-    /// or the host is lost.
+    /// Sends to all hosts that are up or starting; to a starting host it is sent before any later message. `arrived` is called when
+    /// on_message has returned on each host that is not lost.
     void broadcast(std::string payload, Urgency urgency = Urgency::control, std::function<void()> arrived = {});
     /// Sends `shared` to all listed hosts, with each host's own part. A connection carries only the parts of the hosts below it.
     void scatter(std::string shared, std::vector<std::pair<TreeHostId, std::string>> parts, Urgency urgency = Urgency::control);

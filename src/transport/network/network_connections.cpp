@@ -27,7 +27,7 @@ namespace {
 NetworkPath& path_of(Connection& connection) { return *static_cast<NetworkPath*>(connection.user); }
 NetworkPath& remote(transport::Path& path) { return static_cast<NetworkPath&>(path); }
 
-/// Time (ns) between checks whether RC can replace TCP, and first pause between replacements.
+/// Interval (ns) of the checks whether RC can replace TCP. It is also the first pause of a path after an attempt to replace its connection.
 constexpr uint64_t kBetterInterval = 10'000'000;
 /// Bounds (ns) of the pause without RC after a failure.
 constexpr uint64_t kFirstPause = 1'000'000'000, kLongestPause = 60'000'000'000;
@@ -299,7 +299,8 @@ bool Network::connect_by(NetworkPath& path, bool rc) {
 
 void Network::drop_connection(NetworkPath& path) {
     PathConnection& wire = *path.wire_;
-    if (wire.connection) wire.connection->by.drop(*wire.connection);  // drop() strands the connection's streams
+    // drop() reports the connection's unfinished streams as stranded, so that the base path carries their remaining bytes.
+    if (wire.connection) wire.connection->by.drop(*wire.connection);
     wire.connection = nullptr;
     wire.broken = false;
 }

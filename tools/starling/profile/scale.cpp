@@ -17,7 +17,7 @@ using Coordinates = std::array<int32_t, 3>;  ///< coordinates of a place in a gr
 using Grid = std::vector<uint32_t>;
 
 constexpr double kExplained = 0.9;   ///< minimum share of the messages that a grid must explain
-constexpr double kEverywhere = 0.5;  ///< minimum share of the possible places at which an offset occurs
+constexpr double kEverywhere = 0.5;  ///< minimum share: ranks with a partner at an offset, of the ranks that could have one
 constexpr double kSparse = 0.6;      ///< maximum share of the ranks that are partners: any grid fits all-to-all traffic
 constexpr int32_t kReach = 2;        ///< maximum offset in each dimension of a grid
 constexpr int64_t kNear = 8;         ///< maximum distance of near partners on a curve

@@ -105,8 +105,8 @@ struct ConnectionUpcalls {
     /// The pause has ended: all data that the connection had taken has arrived, and some time has passed.
     void (*trusted)(Connection&) = nullptr;
 
-    /// The connection will carry no more of the stream: send its remaining bytes (has_work()) on the base path. Called again if a socket
-    /// dies and the bytes that it carried must be sent once more.
+    /// The connection will carry no more of the stream. The callee sends the stream's remaining bytes (has_work()) on the base path. Called
+    /// again if a socket dies, because the bytes that it carried must then be sent once more.
     void (*stranded)(OutStream&) = nullptr;
 };
 
