@@ -15,7 +15,7 @@ namespace starling::multicast {
 
 class Membership final : public GroupEnvironment, public transport::DatagramHandler {
   public:
-    /// `members` are the group's processes, sorted by name; `me` is this process's index among them.
+    /// `members` are the group's processes, sorted by job and rank; `me` is this process's index among them.
     Membership(std::span<const link::Process> members, uint32_t me, const transport::GroupName& name, ReceiveQueue& desk);
 
     const transport::GroupName name;

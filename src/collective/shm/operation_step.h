@@ -17,7 +17,7 @@ struct NodeWait {
     enum class Who : uint8_t {
         writers,   ///< participants of [first, last) that have not written the operation's number to their slots
         readers,   ///< all participants that have not finished operation `sequence`
-        everyone,  ///< those not yet in the meeting (a barrier within the operation); unknown which, as arrivals are only counted
+        everyone,  ///< those not yet in the meeting (a barrier within the operation); arrivals are only counted
         root,      ///< participant `first`
     } who;
     uint32_t sequence;
