@@ -259,8 +259,8 @@ TEST(Session, ARefusingKernelIsRetriedWithBackoff) {
     }
 }
 
-// A refusal during a poll carries the time at which the poll began. A session that waited for 1 ms from then on waited in the past, so it
-// sent and was refused forever.
+// A refusal once carried the time at which a poll had begun. A session that waited for 1 ms from then on waited in the past, so it sent and
+// was refused forever. The number of attempts must be bounded even then.
 TEST(Session, ARefusalWithAnOldTimeIsRetriedWithBackoff) {
     for (const SendResult why : {SendResult::busy, SendResult::closed, SendResult::too_long}) {
         Network network(15);

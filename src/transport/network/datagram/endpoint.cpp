@@ -45,11 +45,7 @@ int Endpoint::EndpointState::open(const EndpointIdentity& who, const EndpointUpc
     if (error == MPI_SUCCESS) error = udp.open(own_address());
     if (error != MPI_SUCCESS) return error;
     udp.on_refused(
-        [](void* state, void* session, uint32_t number, SendResult why) {
-            auto& me = *static_cast<EndpointState*>(state);
-            static_cast<Session*>(session)->refused(number, why, me.polling ? me.now : now_ns());
-        },
-        this);
+        [](void* session, uint32_t number, SendResult why) { static_cast<Session*>(session)->refused(number, why, now_ns()); });
     epoll = epoll_create1(EPOLL_CLOEXEC);
     epoll_event readable{};
     readable.events = EPOLLIN;

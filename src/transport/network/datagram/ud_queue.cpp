@@ -36,9 +36,9 @@ void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& r
             ++verbs->sent;
             return;
         case verbs::WorkStatus::too_long:
-            return member.refused(number, SendResult::too_long, polling ? now : now_ns());
+            return member.refused(number, SendResult::too_long, now_ns());
         case verbs::WorkStatus::broken:
-            return member.refused(number, SendResult::closed, polling ? now : now_ns());
+            return member.refused(number, SendResult::closed, now_ns());
         case verbs::WorkStatus::busy:
         case verbs::WorkStatus::no_memory:
             break;
@@ -51,7 +51,7 @@ void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& r
             member.waits_for_port = true;
         } catch (const std::bad_alloc&) {}
     }
-    member.refused(number, SendResult::busy, polling ? now : now_ns());
+    member.refused(number, SendResult::busy, now_ns());
 }
 
 bool Endpoint::EndpointState::poll_verbs(uint64_t time) {

@@ -328,7 +328,7 @@ void Udp::flush_queued() {
 
 void Udp::refuse(int first, int count, int error) {
     busy_ += meaning_of(error) == SendResult::busy;
-    for (int i = first; i < first + count; ++i) refused_(context_, out_[i].token, out_[i].number, meaning_of(error));
+    for (int i = first; i < first + count; ++i) refused_(out_[i].token, out_[i].number, meaning_of(error));
 }
 
 // Adapts the number of datagrams that the next receive() requests: one while they arrive singly, since requesting more costs a second check

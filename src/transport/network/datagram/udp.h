@@ -80,11 +80,8 @@ class Udp {
     int point_lane(int lane, const Destination& where);
 
     /// The callback for a datagram that the kernel did not take, with the `token` and `number` given to queue(), and the reason.
-    using Refused = void (*)(void* context, void* token, uint32_t number, SendResult why);
-    void on_refused(Refused refused, void* context) {
-        refused_ = refused;
-        context_ = context;
-    }
+    using Refused = void (*)(void* token, uint32_t number, SendResult why);
+    void on_refused(Refused refused) { refused_ = refused; }
 
     /// Queues a datagram, which is sent at flush() or when kBatch are queued. The first part is copied; the other parts must stay valid
     /// until the datagram is sent.
@@ -144,7 +141,6 @@ class Udp {
     std::unique_ptr<UdpReceiveBatch> in_;
     ReceivedDatagram arrivals_[kReceiveBatch];
     Refused refused_ = nullptr;
-    void* context_ = nullptr;
     uint64_t busy_ = 0, truncated_ = 0;
 };
 

@@ -93,7 +93,6 @@ int Session::pick_path() {
 
 void Session::transmit(uint64_t now) {
     if (dead_ || key_ == 0) return;
-    transmitted_at_ = now;
     // If a datagram is refused, its data is cut to another size, or takes another path. Each refusal ends an attempt, because the data would
     // otherwise be sent and refused forever.
     refused_ = true;
@@ -329,8 +328,6 @@ void Session::refused(uint32_t number, SendResult why, uint64_t now) {
     if (!flown || !flown->in_flight) return;
     SessionPath& path = paths_[flown->via];
     refused_ = true;
-    // The caller's time may be that of the beginning of a poll, in which a reply was sent later.
-    now = std::max(now, transmitted_at_);
     if (why == SendResult::too_long && path.datagram > kLeastDatagram) {
         path.datagram = next_smaller_datagram(path.datagram);
         path.window.set_datagram(path.datagram);

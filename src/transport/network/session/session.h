@@ -142,7 +142,8 @@ class Session : private PacketSink {
     void transmit(uint64_t now);
     /// Sends the delayed acknowledgement, if there is one.
     void flush_ack(uint64_t now);
-    /// Handles the kernel's refusal of the datagram `number`.
+    /// Handles the kernel's refusal of the datagram `number`. `now` is the time of the refusal, not that at which a poll began: pauses begin
+    /// at it.
     void refused(uint32_t number, SendResult why, uint64_t now);
 
     // Functions for receiving.
@@ -286,7 +287,6 @@ class Session : private PacketSink {
     uint64_t hold_ = 0;                   ///< ns by which the peer may delay an acknowledgement beyond kAckDelay
     uint64_t reported_end_ = UINT64_MAX;  ///< offset below which the last selective acknowledgement is complete
     uint64_t loss_check_at_ = 0;          ///< time (ns) when a datagram that was overtaken counts as lost; 0: none
-    uint64_t transmitted_at_ = 0;         ///< time (ns) of the last transmit()
     uint64_t blocked_until_ = 0;          ///< time (ns) before which nothing is sent, as the kernel's send buffer is full
 
     // State of the incoming stream.
