@@ -85,7 +85,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     if (getpid() == crashable && __atomic_exchange_n(&busy, 1, __ATOMIC_ACQ_REL) == 0)
         print_stack(signal, crash_address(context));
     // A signal that another process or raise() has sent does not come again by itself.
-    if (info->si_code <= 0 && signal != SIGABRT) raise(signal);
+    if (info->si_code <= 0) raise(signal);
     errno = error;
 }
 

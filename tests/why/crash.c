@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     if (rank == 0 && !strcmp(way, "bad_buffer"))
         MPI_Recv(malloc(400000), 100000, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1 && !strcmp(way, "abort")) abort();
-    if (rank == 1 && !strcmp(way, "raise")) kill(getpid(), SIGSEGV);
+    if (rank == 1 && !strcmp(way, "raise")) kill(getpid(), atoi(argv[2]));
     if (rank == 1 && !strcmp(way, "child")) {
         const pid_t child = fork();
         if (child == 0) return outer(NULL);

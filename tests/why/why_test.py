@@ -259,8 +259,8 @@ class Told(unittest.TestCase):
 class Crash(unittest.TestCase):
     """Tests the stack that a crashing rank prints."""
 
-    def crash(self, way, **settings):
-        result = subprocess.run([MPIEXEC, "-n", "2", str(BUILD / "tests" / "why" / "crash"), way], stdin=subprocess.DEVNULL,
+    def crash(self, *words, **settings):
+        result = subprocess.run([MPIEXEC, "-n", "2", str(BUILD / "tests" / "why" / "crash"), *words], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
                                 env={**os.environ, **settings}, check=False)
         return result.returncode, result.stdout, result.stderr
@@ -283,7 +283,10 @@ class Crash(unittest.TestCase):
         self.assertRegex(err, r"has received SIGABRT in\n(  .*libc.*\n)+  main \(crash\.c:\d+\)\n")
 
     def test_a_signal_from_outside_ends_the_process_too(self):
-        self.assertEqual(self.crash("raise")[0], 128 + signal.SIGSEGV)
+        for sent in (signal.SIGSEGV, signal.SIGABRT):
+            code, _, err = self.crash("raise", str(int(sent)))
+            self.assertEqual(code, 128 + sent, err)
+            self.assertRegex(err, rf"has received {sent.name} in\n(  .*libc.*\n)*  main \(crash\.c:\d+\)\n")
 
     def test_it_can_be_switched_off(self):
         code, _, err = self.crash("null", STARLING_BACKTRACE="off")
