@@ -1,6 +1,8 @@
 #include "runtime/crash_backtrace.h"
 
+#include <dlfcn.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -89,17 +91,37 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     errno = error;
 }
 
-}  // namespace
+/// Returns whether only the superuser, this user and the owner of this library, whose code runs here anyway, may change the file or
+/// directory.
+bool is_trusted(const char* path) {
+    struct stat status {
+    }, library{};
+    if (stat(path, &status) != 0 || (status.st_mode & S_IWOTH) != 0) return false;
+    if (status.st_uid == 0 || status.st_uid == geteuid()) return true;
+    Dl_info info{};
+    return dladdr(reinterpret_cast<void*>(&print_backtraces), &info) && info.dli_fname && stat(info.dli_fname, &library) == 0 &&
+           status.st_uid == library.st_uid;
+}
 
-void print_backtraces(int32_t owner, uint32_t rank) {
+/// Sets `program` to the path of `starling` beside the owner's program. Returns false if there is none that may be executed.
+bool find_starling(int32_t owner) {
     char link[32];
     std::snprintf(link, sizeof link, "/proc/%d/exe", owner);
     const ssize_t length = readlink(link, program, sizeof program - 1);
-    if (owner <= 0 || owner == getpid() || length <= 0) return;
+    if (owner <= 0 || owner == getpid() || length <= 0 || program[0] != '/') return false;
     program[length] = '\0';
     char* name = std::strrchr(program, '/') + 1;
-    if (static_cast<size_t>(program + sizeof program - name) < sizeof "starling") return;
+    if (static_cast<size_t>(program + sizeof program - name) < sizeof "starling") return false;
+    *name = '\0';
+    if (!is_trusted(program)) return false;
     std::strcpy(name, "starling");
+    return access(program, X_OK) == 0 && is_trusted(program);
+}
+
+}  // namespace
+
+void print_backtraces(int32_t owner, uint32_t rank) {
+    if (!find_starling(owner)) return;
     write_number(rank_text, rank);
     crashable = getpid();
     struct sigaction action {};

@@ -81,7 +81,7 @@ int start(int required) {
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as the same rank",
                     rank);
     show_pid(cell);
-    if (config().backtrace) print_backtraces(segment.header().owner_pid, rank);
+    if (config().backtrace && knows_pids()) print_backtraces(segment.header().owner_pid, rank);
     if (config().profile) profile::start_counting();  // must precede the creation of the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);
     profile::start_recording(job->segment(), rank);

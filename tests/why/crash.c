@@ -45,6 +45,11 @@ int main(int argc, char** argv) {
         MPI_Recv(malloc(400000), 100000, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1 && !strcmp(way, "abort")) abort();
     if (rank == 1 && !strcmp(way, "raise")) kill(getpid(), atoi(argv[2]));
+    if (rank == 1 && !strcmp(way, "default")) {
+        struct sigaction action;
+        sigaction(SIGSEGV, NULL, &action);
+        puts(action.sa_handler == SIG_DFL ? "default" : "handler");
+    }
     if (rank == 1 && !strcmp(way, "child")) {
         const pid_t child = fork();
         if (child == 0) return outer(NULL);

@@ -6,9 +6,11 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -259,9 +261,11 @@ class Told(unittest.TestCase):
 class Crash(unittest.TestCase):
     """Tests the stack that a crashing rank prints."""
 
-    def crash(self, *words, **settings):
-        result = subprocess.run([MPIEXEC, "-n", "2", str(BUILD / "tests" / "why" / "crash"), *words], stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
+    CRASH = str(BUILD / "tests" / "why" / "crash")
+
+    def crash(self, *words, launcher=MPIEXEC, **settings):
+        result = subprocess.run([launcher, "-n", "2", self.CRASH, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, timeout=LIMIT,
                                 env={**os.environ, **settings}, check=False)
         return result.returncode, result.stdout, result.stderr
 
@@ -287,6 +291,61 @@ class Crash(unittest.TestCase):
             code, _, err = self.crash("raise", str(int(sent)))
             self.assertEqual(code, 128 + sent, err)
             self.assertRegex(err, rf"has received {sent.name} in\n(  .*libc.*\n)*  main \(crash\.c:\d+\)\n")
+
+    def beside_launcher(self):
+        """Returns a copy of the launcher, and the path beside it where `starling` is expected."""
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        return shutil.copy(MPIEXEC, folder), Path(folder, "starling")
+
+    def decoy(self, path):
+        """Makes `starling` a script that leaves a file, whose path is returned."""
+        mark = path.parent / "executed"
+        path.write_text(f"#!/bin/sh\n: > {mark}\n")
+        path.chmod(0o755)
+        return mark
+
+    def test_nothing_is_installed_without_starling(self):
+        launcher, starling = self.beside_launcher()
+        self.assertEqual(self.crash("default", launcher=launcher), (0, "default\n", ""))
+        starling.write_text("")  # not executable
+        self.assertEqual(self.crash("default", launcher=launcher), (0, "default\n", ""))
+        mark = self.decoy(starling)
+        self.assertEqual(self.crash("default", launcher=launcher), (0, "handler\n", ""))
+        self.assertEqual(self.crash("null", launcher=launcher)[0], 128 + signal.SIGSEGV)
+        self.assertTrue(mark.exists())
+
+    def test_a_file_that_others_may_change_is_not_executed(self):
+        launcher, starling = self.beside_launcher()
+        mark = self.decoy(starling)
+        for changed, mode in ((starling, 0o777), (starling.parent, 0o777)):
+            changed.chmod(mode)
+            self.assertEqual(self.crash("null", launcher=launcher)[0], 128 + signal.SIGSEGV)
+            self.assertFalse(mark.exists())
+            changed.chmod(0o755)
+        if os.geteuid() != 0:
+            self.skipTest("only the superuser can give files away")
+        for changed in (starling, starling.parent):
+            os.chown(changed, 54321, -1)
+            self.assertEqual(self.crash("null", launcher=launcher)[0], 128 + signal.SIGSEGV)
+            self.assertFalse(mark.exists())
+            os.chown(changed, 0, -1)
+
+    def test_a_stranger_with_the_launchers_number_in_another_namespace(self):
+        numbers = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if subprocess.run([*numbers, "sh", "-c", "echo 5000 > /proc/sys/kernel/ns_last_pid"], stderr=subprocess.DEVNULL,
+                          check=False).returncode != 0:
+            self.skipTest("no right to make a process namespace and to choose numbers in it")
+        _, starling = self.beside_launcher()
+        mark, sleep = self.decoy(starling), shutil.copy(shutil.which("sleep"), starling.parent)
+        inner = (f'echo $(($1 - 1)) > /proc/sys/kernel/ns_last_pid; {sleep} {LIMIT} & '
+                 f'[ $! = $1 ] && echo same number || exit 9; until [ "$(readlink /proc/$1/exe)" = {sleep} ]; do :; done; {self.CRASH} null')
+        outer = f"exec {' '.join(numbers)} sh -c '{inner}' sh $PPID"
+        result = subprocess.run([MPIEXEC, "-n", "1", "true", ":", "-n", "1", "sh", "-c", outer], stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertIn("same number\n", result.stdout, result.stderr)
+        self.assertEqual(result.returncode, 128 + signal.SIGSEGV, result.stderr)
+        self.assertFalse(mark.exists())
 
     def test_it_can_be_switched_off(self):
         code, _, err = self.crash("null", STARLING_BACKTRACE="off")
