@@ -7,6 +7,7 @@
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import sys
@@ -286,6 +287,29 @@ class Files(HostsCase):
                 self.assertEqual((code, out), (127, ""), err)
                 self.assertIn("the output file '/proc/no", err)
                 self.assertIn("No such file or directory", err)
+
+    def test_a_fifo_without_a_reader_is_named(self):
+        """Opening it must not hold up mpiexec or a daemon."""
+        fifo = pathlib.Path(self.directory, "fifo")
+        for path in (fifo, f"{fifo}-0", f"{fifo}-1"):
+            os.mkfifo(path)
+        for hosts in ((), ("--host", "a:1,b:1")):
+            for pattern in (fifo, f"{fifo}-%r"):
+                code, out, err = self.mpiexec(*hosts, "-outfile-pattern", pattern, "-n", 2, "echo", "hello")
+                self.assertEqual((code, out), (127, ""), err)
+                self.assertIn(f"the output file '{fifo}", err)
+                self.assertIn("No such device or address", err)
+
+    def test_a_fifo_with_a_reader_gets_all_lines(self):
+        fifo = pathlib.Path(self.directory, "fifo")
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        job = self.popen(MPIEXEC, "-outfile-pattern", fifo, "-n", 2, "seq", 1, 100000)
+        self.assertTrue(select.select([reader], [], [], LIMIT)[0])
+        os.set_blocking(reader, True)
+        with open(reader) as lines:
+            self.assertEqual(sorted(map(int, lines)), sorted(2 * list(range(1, 100001))))
+        self.assertEqual((job.wait(LIMIT), job.stderr.read()), (0, ""))
 
     def test_a_full_disk_is_named(self):
         os.symlink("/dev/full", pathlib.Path(self.directory, "full-0"))

@@ -32,7 +32,9 @@ constexpr uint64_t kBlock = 4096;  ///< block size of the C library when it writ
 constexpr int kLastWait = 2000;    ///< ms to wait for a reader at the end
 
 // Other processes share the open file description, so it must not be made non-blocking. Opens the same file again instead.
-int description_of_our_own(int target, const struct stat& status) {
+int description_of_our_own(int target) {
+    struct stat status {};
+    if (fstat(target, &status) != 0) return target;
     if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) return target;
     char path[32];
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", target);
@@ -126,12 +128,15 @@ OutputTagger::OutputSink& OutputTagger::sink(int target, job::JobId job) {
 }
 
 void OutputTagger::open_sink(OutputSink& sink) {
+    sink.fd = description_of_our_own(sink.target);
+    classify(sink);
+}
+
+void OutputTagger::classify(OutputSink& sink) {
     struct stat status {};
-    sink.fd = sink.target;
-    if (fstat(sink.target, &status) != 0) return;
-    sink.never_blocks = S_ISREG(status.st_mode) || leads_nowhere(sink.target);
-    sink.fd = description_of_our_own(sink.target, status);
     sink.pipe_bytes = 0;
+    if (fstat(sink.fd, &status) != 0) return;
+    sink.never_blocks = S_ISREG(status.st_mode) || leads_nowhere(sink.fd);
     if (!S_ISFIFO(status.st_mode) || sink.fd == sink.target) return;
     if (const int bytes = fcntl(sink.fd, F_GETPIPE_SZ); bytes > 0) sink.pipe_bytes = static_cast<size_t>(bytes);
 }
@@ -153,14 +158,14 @@ OutputTagger::OutputSink* OutputTagger::file_sink(const std::string& path) {
         if (sink.path == path) return &sink;
     std::error_code problem;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    // A FIFO without a reader is an error (ENXIO), and a terminal does not become that of this process.
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0) return nullptr;
     OutputSink& sink = sinks_[{0, next_file_}];
     sink.target = next_file_++;
     sink.fd = fd;
     sink.path = path;
-    struct stat status {};
-    sink.never_blocks = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || status.st_rdev == makedev(1, 3));
+    classify(sink);
     return &sink;
 }
 

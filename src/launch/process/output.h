@@ -120,6 +120,7 @@ class OutputTagger {
     void close_source(OutputSource& source);
     void forget_closed();
     void open_sink(OutputSink& sink);
+    static void classify(OutputSink& sink);
     void put(const OutputSource& source, std::string_view text);
     void flush(OutputSink& sink, bool may_block);
     void flush(const OutputSource& source, bool may_block);
