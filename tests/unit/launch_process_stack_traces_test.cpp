@@ -2,11 +2,16 @@
 #include "launch/process/stack_traces.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
 
+#include "launch/process/stack_source.h"
 #include "launch/process/stack_walk.h"
 
 namespace starling::launch {
@@ -94,6 +99,27 @@ TEST_F(StackTraces, TheTextSaysHowManyWereTakenInTheShare) {
     StackOptions options;
     options.share = std::chrono::seconds(0);
     EXPECT_EQ(take_stacks(subjects(), 7, options), "stacks of 0 of 2 processes (the 0 s for stacks are over)\n");
+}
+
+TEST_F(StackTraces, ASignalDoesNotRemoveTheLimit) {
+    char script[] = "/tmp/starling-gdb-XXXXXX";
+    const int fd = mkstemp(script);
+    ASSERT_GE(fd, 0);
+    constexpr std::string_view kSlow = "#!/bin/sh\nsleep 5 >&-\n: > $0.end\n";
+    ASSERT_EQ(write(fd, kSlow.data(), kSlow.size()), static_cast<ssize_t>(kSlow.size()));
+    fchmod(fd, 0700);
+    close(fd);
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) {};
+    sigaction(SIGALRM, &action, &before);
+    const itimerval soon{{0, 0}, {0, 100'000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    EXPECT_EQ(stacks_by_gdb(script, children_[0], StackClock::now() + std::chrono::milliseconds(500)),
+              "  no stack: gdb failed\n");
+    sigaction(SIGALRM, &before, nullptr);
+    EXPECT_NE(unlink((std::string(script) + ".end").c_str()), 0);  // the script was killed
+    unlink(script);
 }
 
 TEST_F(StackTraces, AProcessThatHasEndedIsNoError) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -44,7 +45,10 @@ bool read_until(int fd, StackClock::time_point give_up, std::string& text) {
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - StackClock::now()).count();
         pollfd ready{fd, POLLIN, 0};
-        if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) == 0) return false;
+        if (left <= 0) return false;
+        const int n = poll(&ready, 1, static_cast<int>(left));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
         const ssize_t got = read(fd, buffer, sizeof buffer);
         if (got == 0) return true;
         if (got < 0 && errno != EINTR) return false;
