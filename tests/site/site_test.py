@@ -34,7 +34,7 @@ class Links(unittest.TestCase):
     def test_broken_links_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder, "a.md")
-            page.write_text("# One `thing`, and another\n[a](#one-thing-and-another) [b](#two) [c](b.md) `[d](d.md)`\n")
+            page.write_text("# One `thing`, and another\n\n    [e](e.md)\n\n[a](#one-thing-and-another) [b](#two) [c](b.md) `[d](d.md)`\n")
             self.assertEqual([sentence.split(")")[0] for sentence in links.broken(pathlib.Path(folder), "a.md")], ["a.md: (#two", "a.md: (b.md"])
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^    .*$", re.M | re.S)
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^    [^\n]*$", re.M | re.S)
 BLOCKS = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
