@@ -288,6 +288,29 @@ class OtherHosts(unittest.TestCase):
                     self.assertIn("faraway: the agent prints without end", result.stdout + result.stderr)
 
 
+    def test_why_asks_the_hosts_of_the_command_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # The host answers with what it saw of a job that this host does not know any more.
+            with subprocess.Popen([MPIEXEC, "-n", str(RANKS), JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+                self.assertEqual(job.stdout.readline(), "ready\n")
+                name = next(seen["id"] for seen in WithJob.seen() if seen["launcher"] == job.pid)
+                for file, words in (("top", ["top", "--once", "--json", "--interval", "0.2"]), ("why", ["why", "--raw", "--here"])):
+                    with Path(folder, file).open("w", encoding="utf-8") as out:
+                        subprocess.run([STARLING, *words, name], stdout=out, timeout=LIMIT, check=True)
+                job.stdin.close()
+                self.assertEqual(job.wait(LIMIT), 0)
+            script = Path(folder, "agent")
+            script.write_text(f'#!/bin/sh\ncase "$*" in *--raw*) cat {folder}/why;; *) cat {folder}/top; exec sleep {LIMIT};; esac\n',
+                              encoding="utf-8")
+            script.chmod(0o755)
+            screen = Screen(name, "--host", "faraway", "--interval", "0.3", environment={"STARLING_LAUNCHER_AGENT": str(script)})
+            self.assertTrue(screen.read_until("\033[7m     0"), screen.text)
+            self.assertTrue(screen.read_until("rank 0 computes", screen.press("w")), screen.text[-2000:])
+            self.assertTrue(screen.read_until("sort (rank)", screen.press("\033")))
+            screen.press("q")
+            self.assertEqual(screen.end(), 0)
+
+
 class Ending(unittest.TestCase):
     def test_a_job_that_has_ended_is_gone(self):
         job = subprocess.run([MPIEXEC, "-n", "2", JOB], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LIMIT,

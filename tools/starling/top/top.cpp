@@ -191,7 +191,8 @@ class Top {
                 WhyOptions why;
                 why.job = fmt::format("{:016x}", job.id);
                 why.all_users = options_.all_users;
-                why.here = !options_.all_hosts;
+                why.hosts = options_.hosts;
+                why.here = !options_.all_hosts && options_.hosts.empty();
                 page_lines_ = explain_rank(why, rank.rank);
                 page_lines_.insert(page_lines_.begin(), {fmt::format("job {}  {}", why.job, job.command), ""});
             }
