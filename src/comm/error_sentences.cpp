@@ -48,6 +48,7 @@ bool can_have_sentence(int error_class) {
 }
 
 KeptSentence* entry_of(int code) {
+    if (code < kMark) return nullptr;  // MPI_SUCCESS is not the code 0 of an unused entry
     KeptSentence* entry = kept ? &kept[serial_of(code) % kSentences] : nullptr;
     return entry && entry->code == code ? entry : nullptr;
 }
