@@ -318,6 +318,7 @@ void read_config(bool report) {
         std::snprintf(name, sizeof name, "%.*s", static_cast<int>(equals - *entry), *entry);
         if (accept(name, equals + 1, detail::the_config, VariableSource::environment) != MPI_SUCCESS && report) print_failure();
     }
+    clear_failure();  // the settings are not an error of the call that reads them
 }
 
 }  // namespace starling

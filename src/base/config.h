@@ -81,7 +81,7 @@ extern Config the_config;
 inline const Config& config() { return detail::the_config; }
 
 /// Reads the configuration file, then the environment, which takes precedence. Called by MPI_Init and the tools before threads start.
-/// Unknown and invalid settings are ignored and, if `report`, printed on standard error, one line each.
+/// Unknown and invalid settings are ignored and, if `report`, printed on standard error, one line each. Clears failure_text().
 void read_config(bool report);
 
 /// Returns whether this process is the one of its job that reports bad settings: rank 0 or a singleton, unless the launcher has reported

@@ -83,6 +83,7 @@ TEST(Config, EnvironmentOverridesTheFile) {
     ::testing::internal::CaptureStderr();
     read_config(true);
     const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(failure_text(), "");
     EXPECT_EQ(config().verbose, 2);
     EXPECT_EQ(source_of(*find_variable("STARLING_VERBOSE")), VariableSource::file);
     EXPECT_EQ(config().max_direct, 9);
