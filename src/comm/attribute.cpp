@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/lock.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
+#include "comm/error_codes.h"
 
 namespace starling::comm {
 
@@ -52,12 +52,6 @@ int call_copy(const AttributeHolder& holder, const Keyval& keyval, void* value, 
         default:
             return keyval.win_copy(holder.win, keyval.number, keyval.extra_state, value, copy, flag);
     }
-}
-
-// Returns the error of a callback. The program chose this code, so an earlier text of the library does not belong to it.
-int without_text(int error) {
-    clear_failure();
-    return error;
 }
 
 // Returns the copy callback as a number, to compare it with the predefined values. The callbacks of all kinds share a union and have one

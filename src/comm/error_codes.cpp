@@ -167,6 +167,11 @@ int last_used_code() {
     return last_number();
 }
 
+int without_text(int error) {
+    clear_failure();
+    return error;
+}
+
 int add_class() {
     const MutexGuard guard(mutex);
     const int number = last_number() + 1;

@@ -25,6 +25,9 @@ std::string text_of(int code);
 /// Returns the highest class or code in use: MPI_LASTUSEDCODE.
 int last_used_code();
 
+/// Returns the error of a callback, and clears failure_text(): the program chose this code, so an earlier text does not belong to it.
+int without_text(int error);
+
 int add_class();             ///< adds an error class and returns it
 int add_code(int of_class);  ///< adds a code to an existing class and returns the code
 /// The functions below return MPI_ERR_ARG with failure_text() for codes that the application did not add.

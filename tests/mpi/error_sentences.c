@@ -77,6 +77,19 @@ static void statuses(void) {
     }
 }
 
+// MPI_Request_get_status leaves the request's sentence to the calls that follow.
+static void looked_at_twice(void) {
+    int small = 0, large[2] = {1, 2}, flag = 0;
+    MPI_Request request;
+    OK(MPI_Irecv(&small, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &request));
+    OK(MPI_Send(large, 2, MPI_INT, rank, 1, MPI_COMM_WORLD));
+    int first = MPI_SUCCESS;
+    while (!flag) first = MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    expect(first, MPI_ERR_TRUNCATE, "a message of 8 bytes");
+    expect(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "a message of 8 bytes");
+    expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "a message of 8 bytes");
+}
+
 static void spawns(void) {
     char nowhere[] = "/nowhere/is/this-program";
     MPI_Comm children;
@@ -204,6 +217,7 @@ int main(int argc, char** argv) {
         never_returned();
         two_calls();
         statuses();
+        looked_at_twice();
         spawns();
         windows();
         added_codes();

@@ -27,6 +27,56 @@ static int on_cancel(void* state, int complete) {
     return MPI_SUCCESS;
 }
 
+static int failing_query(void* state, MPI_Status* status) {
+    (void)state, (void)status;
+    return MPI_ERR_OTHER;
+}
+
+static int failing_cancel(void* state, int complete) {
+    (void)state, (void)complete;
+    return MPI_ERR_INTERN;
+}
+
+// Leaves the sentence of a failed call with this thread.
+static void refused_setting(void) {
+    MPI_T_cvar_handle handle;
+    int level, index, count;
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
+    CHECK(MPI_T_cvar_get_index("STARLING_SPIN_US", &index) == MPI_SUCCESS, "MPI_T_cvar_get_index");
+    CHECK(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS, "MPI_T_cvar_handle_alloc");
+    const long long none = -4711;
+    EXPECT_INT(MPI_T_cvar_write(handle, &none), MPI_T_ERR_INVALID);
+    OK(MPI_T_cvar_handle_free(&handle));
+    OK(MPI_T_finalize());
+}
+
+// The program's functions return codes of their own, which get no sentence of an earlier failure.
+static void failing_callbacks(void) {
+    MPI_Request request;
+    MPI_Status status;
+    int flag;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Grequest_start(failing_query, on_free, failing_cancel, &(struct Record){.tag = 1}, &request));
+    refused_setting();
+    EXPECT_INT(MPI_Cancel(&request), MPI_ERR_INTERN);
+    OK(MPI_Grequest_complete(request));
+    refused_setting();
+    EXPECT_INT(MPI_Request_get_status(request, &flag, &status), MPI_ERR_OTHER);
+#if MPI_AT_LEAST(4, 1)
+    int index, count;
+    refused_setting();
+    EXPECT_INT(MPI_Request_get_status_any(1, &request, &index, &flag, &status), MPI_ERR_OTHER);
+    refused_setting();
+    EXPECT_INT(MPI_Request_get_status_all(1, &request, &flag, &status), MPI_ERR_IN_STATUS);
+    EXPECT_INT(status.MPI_ERROR, MPI_ERR_OTHER);
+    refused_setting();
+    EXPECT_INT(MPI_Request_get_status_some(1, &request, &count, &index, &status), MPI_ERR_IN_STATUS);
+    EXPECT_INT(status.MPI_ERROR, MPI_ERR_OTHER);
+#endif
+    refused_setting();
+    EXPECT_INT(MPI_Wait(&request, &status), MPI_ERR_OTHER);
+}
+
 int main(int argc, char** argv) {
     MPI_Request request, requests[3];
     MPI_Status status, statuses[3];
@@ -88,6 +138,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(statuses[0].MPI_TAG, 20);
     EXPECT_INT(statuses[2].MPI_TAG, 22);
     for (int i = 0; i < 3; i++) EXPECT_INT(many[i].frees, 1);
+    failing_callbacks();
     OK(MPI_Finalize());
     return 0;
 }

@@ -33,13 +33,14 @@ void fill_empty(MPI_Status* status) {
     if (status) status->MPI_ERROR = MPI_SUCCESS;
 }
 
-/// Returns the code of a failed request, which keeps its sentence. Called while the request holds its communicator.
-[[gnu::cold, gnu::noinline]] int code_of_failure(const Request& request) {
+/// Returns the code of a failed request, which keeps its sentence. The request keeps the code for later calls, because its text is moved
+/// once. Called while the request holds its communicator.
+[[gnu::cold, gnu::noinline]] int code_of_failure(Request& request) {
     const int error = progress::error_of(request);
-    return keep_failure(comm_of(request), error);
+    return request.outcome.error = keep_failure(comm_of(request), error);
 }
 
-inline int code_of(const Request& request) {
+inline int code_of(Request& request) {
     if (!request.outcome.error) [[likely]]
         return MPI_SUCCESS;
     return code_of_failure(request);
@@ -50,7 +51,7 @@ int report(Request& request, MPI_Status* status) {
     message::fill_status(status, request.outcome);
     if (!request.operations->query) return code_of(request);
     MPI_Status ignored;
-    return request.operations->query(request, status ? *status : ignored);
+    return comm::without_text(request.operations->query(request, status ? *status : ignored));
 }
 
 /// Ends a completed request: makes a persistent one inactive; frees any other, and sets its handle to null. Returns the error of a
@@ -73,8 +74,7 @@ int retire(Request& request, MPI_Request& handle) {
 [[gnu::noinline]] int finish_generalized(Request& request, MPI_Request& handle, MPI_Status* status) {
     handle = MPI_REQUEST_NULL;
     const int error = report(request, status);
-    const int error_of_free = retire(request, handle);
-    clear_failure();  // The program's functions return codes of their own, which have no sentence here.
+    const int error_of_free = comm::without_text(retire(request, handle));
     return error ? error : error_of_free;
 }
 
@@ -524,7 +524,8 @@ int Cancel(MPI_Request* handle) {
     Request* request = from_handle(*handle);
     if (!request) return bad_request();
     // Some sends complete although they were cancelled (message::abandon); the standard allows both outcomes.
-    if (request->kind == progress::RequestKind::generalized) return raise(nullptr, cancel_generalized(*request));
+    if (request->kind == progress::RequestKind::generalized)
+        return raise(nullptr, comm::without_text(cancel_generalized(*request)));
     if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
         progress::notify();
     return MPI_SUCCESS;
