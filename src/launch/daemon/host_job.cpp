@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "base/wire.h"
+#include "launch/common/file_text.h"
 #include "launch/common/host_facts.h"
 #include "launch/process/output.h"
 #include "mpi.h"
@@ -36,21 +37,10 @@ int open_process(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pi
 
 void signal_process(int pid_fd, int signal) { syscall(SYS_pidfd_send_signal, pid_fd, signal, nullptr, 0); }
 
-bool read_file(const std::string& path, std::string& out) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    char buffer[64 * 1024];
-    ssize_t got;
-    out.clear();
-    while ((got = ::read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
-    close(fd);
-    return got == 0;
-}
-
 /// Returns the variables that identify a rank in a process's environment; empty if it is not a rank, or not readable for us.
 std::string rank_marks(pid_t pid) {
-    std::string environment, marks;
-    if (!read_file("/proc/" + std::to_string(pid) + "/environ", environment)) return {};
+    const std::string environment = text_of_file("/proc/" + std::to_string(pid) + "/environ");
+    std::string marks;
     for (size_t at = 0; at < environment.size();) {
         const size_t end = std::min(environment.find('\0', at), environment.size());
         const std::string_view entry = std::string_view(environment).substr(at, end - at);
@@ -62,8 +52,7 @@ std::string rank_marks(pid_t pid) {
 }
 
 pid_t parent_of(pid_t pid) {
-    std::string stat;
-    if (!read_file("/proc/" + std::to_string(pid) + "/stat", stat)) return -1;
+    const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
     const size_t name_end = stat.rfind(')');
     int parent = -1;
     if (name_end == std::string::npos || std::sscanf(stat.c_str() + name_end, ") %*c %d", &parent) != 1) return -1;
@@ -94,7 +83,7 @@ void drop_output(OutputTagger& output) {
 
 bool read_description(const char* path, uint32_t rank, job::JobDescription& out, uint32_t& my_host) {
     std::string bytes;
-    if (!read_file(path, bytes)) {
+    if (!read_text(path, bytes)) {
         fail(MPI_ERR_OTHER, "cannot read %s: %s", path, std::strerror(errno));
         return false;
     }

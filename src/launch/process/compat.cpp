@@ -1,7 +1,5 @@
 #include "launch/process/compat.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -43,17 +41,16 @@ OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path
     const auto own = std::find_first_of(needed.begin(), needed.end(), std::begin(kOwn), std::end(kOwn));
     if (own == needed.end()) return OwnLibrary::not_needed;
     for (const std::string& folder : program.search_folders(search_path)) {
-        const std::string path = folder + "/" + *own;
-        if (access(path.c_str(), R_OK) != 0 || !ElfFile(path).valid()) continue;
+        const ElfFile library(folder + "/" + *own);
+        if (!library.valid()) continue;
         // Only libmpi_abi.so.1 exists elsewhere. The other two are Starling's, which find it in their own folder.
-        return *own != kOwn[0] || is_own_library(path) ? OwnLibrary::found : OwnLibrary::foreign;
+        return *own != kOwn[0] || is_own_library(library) ? OwnLibrary::found : OwnLibrary::foreign;
     }
     return OwnLibrary::absent;
 }
 
 // Versions before the mark have functions of that name.
-bool is_own_library(const std::string& path) {
-    const ElfFile file(path);
+bool is_own_library(const ElfFile& file) {
     if (file.has_note(kLibraryMark)) return true;
     const std::vector<std::string> names = file.symbols().had;
     return std::find(names.begin(), names.end(), "starling_set_foreign") != names.end();

@@ -31,7 +31,7 @@ enum class OwnLibrary : uint8_t {
 OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path);
 
 /// Returns whether a file is Starling's library, by its content.
-bool is_own_library(const std::string& path);
+bool is_own_library(const ElfFile& file);
 
 /// The shims that a program needs for `setting`, a value of STARLING_COMPAT.
 struct Shims {

@@ -8,11 +8,10 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "job/places.h"
+#include "launch/common/file_text.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -21,13 +20,6 @@ namespace {
 
 using job::CpuLocation;
 using job::RankState;
-
-std::string text_of(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
 
 /// Removes a number from the front of `text`. Returns whether there was one.
 bool parse_number(std::string_view& text, uint64_t& number) {
@@ -39,7 +31,7 @@ bool parse_number(std::string_view& text, uint64_t& number) {
 
 std::string control_group() {
     // The line of the unified hierarchy (cgroup v2): "0::/path".
-    const std::string groups = "\n" + text_of("/proc/self/cgroup");
+    const std::string groups = "\n" + text_of_file("/proc/self/cgroup");
     const size_t at = groups.find("\n0::/");
     if (at == std::string::npos) return "/";
     const size_t from = at + 4;
@@ -118,7 +110,7 @@ std::vector<int32_t> launchers_in(std::string_view sockets, uint32_t user, int32
     return found;
 }
 
-std::vector<int32_t> other_launchers() { return launchers_in(text_of("/proc/net/unix"), geteuid(), getpid()); }
+std::vector<int32_t> other_launchers() { return launchers_in(text_of_file("/proc/net/unix"), geteuid(), getpid()); }
 
 void add_jobs_of(int32_t launcher, CoreUse& use) {
     // Check the owner: any user can bind a socket name that claims to be a launcher of this user.
@@ -152,7 +144,7 @@ std::vector<uint32_t> parse_cpu_list(std::string_view list) {
 
 std::vector<uint32_t> siblings_of(uint32_t cpu) {
     std::vector<uint32_t> all =
-        parse_cpu_list(text_of("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list"));
+        parse_cpu_list(text_of_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list"));
     std::erase(all, cpu);
     return all;
 }
@@ -170,7 +162,7 @@ uint32_t cores_allowed() {
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
     auto cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&usable)));
     for (std::string group = control_group();; group.resize(group.rfind('/'))) {
-        cores = std::min(cores, cores_of_quota(text_of("/sys/fs/cgroup" + group + "/cpu.max")));
+        cores = std::min(cores, cores_of_quota(text_of_file("/sys/fs/cgroup" + group + "/cpu.max")));
         if (group.empty() || group == "/") return cores;
     }
 }

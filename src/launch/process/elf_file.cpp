@@ -62,19 +62,32 @@ std::string ElfFile::interpreter() const {
     return path.c_str();
 }
 
-std::vector<Elf64_Dyn> ElfFile::dynamic() const {
+const ElfFile::DynamicPart& ElfFile::dynamic() const {
+    if (!dynamic_) dynamic_ = read_dynamic();
+    return *dynamic_;
+}
+
+ElfFile::DynamicPart ElfFile::read_dynamic() const {
     const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_DYNAMIC; });
     if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
-    std::vector<Elf64_Dyn> entries(found->p_filesz / sizeof(Elf64_Dyn));
-    if (!read(found->p_offset, entries.data(), entries.size())) return {};
+    DynamicPart part{std::vector<Elf64_Dyn>(found->p_filesz / sizeof(Elf64_Dyn)), {}};
+    if (!read(found->p_offset, part.entries.data(), part.entries.size())) return {};
     const auto end =
-        std::find_if(entries.begin(), entries.end(), [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
-    entries.erase(end, entries.end());
-    return entries;
+        std::find_if(part.entries.begin(), part.entries.end(), [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
+    part.entries.erase(end, part.entries.end());
+    uint64_t strings_at = 0, strings_size = 0;
+    for (const Elf64_Dyn& entry : part.entries) {
+        if (entry.d_tag == DT_STRTAB) strings_at = offset_of(entry.d_un.d_ptr);
+        if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
+    }
+    if (strings_at == 0 || strings_size > kMostBytes) return part;
+    part.strings.resize(strings_size);
+    if (!read(strings_at, part.strings.data(), strings_size)) part.strings.clear();
+    return part;
 }
 
 bool ElfFile::has_path() const {
-    const std::vector<Elf64_Dyn> entries = dynamic();
+    const std::vector<Elf64_Dyn>& entries = dynamic().entries;
     return std::any_of(entries.begin(), entries.end(),
                        [](const Elf64_Dyn& entry) { return entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH; });
 }
@@ -118,19 +131,12 @@ bool ElfFile::has_note(std::string_view name) const {
 }
 
 std::vector<std::string> ElfFile::texts_of(int64_t tag) const {
-    const std::vector<Elf64_Dyn> entries = dynamic();
-    uint64_t strings_at = 0, strings_size = 0;
-    for (const Elf64_Dyn& entry : entries) {
-        if (entry.d_tag == DT_STRTAB) strings_at = offset_of(entry.d_un.d_ptr);
-        if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
-    }
-    if (strings_at == 0 || strings_size > kMostBytes) return {};
-    std::string strings(strings_size, '\0');
-    if (!read(strings_at, strings.data(), strings_size)) return {};
-    std::vector<std::string> names;
+    const auto& [entries, strings] = dynamic();
+    if (strings.empty()) return {};
+    std::vector<std::string> texts;
     for (const Elf64_Dyn& entry : entries)
-        if (entry.d_tag == tag) names.push_back(string_at(strings, entry.d_un.d_val));
-    return names;
+        if (entry.d_tag == tag) texts.push_back(string_at(strings, entry.d_un.d_val));
+    return texts;
 }
 
 ElfFile::Symbols ElfFile::symbols() const {

@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,19 @@ class ElfFile {
     bool read(uint64_t offset, T* out, uint64_t count) const;
     bool read_segments();
     uint64_t offset_of(uint64_t address) const;
-    std::vector<Elf64_Dyn> dynamic() const;
+    /// The dynamic section, and the string table that it names; the table is empty if it is missing.
+    struct DynamicPart {
+        std::vector<Elf64_Dyn> entries;
+        std::string strings;
+    };
+    const DynamicPart& dynamic() const;
+    DynamicPart read_dynamic() const;
     std::vector<std::string> texts_of(int64_t tag) const;
 
     std::string path_;
     int fd_;
     std::vector<Elf64_Phdr> segments_;
+    mutable std::optional<DynamicPart> dynamic_;  ///< read on the first use
 };
 
 }  // namespace starling::launch

@@ -1,15 +1,12 @@
 #include "launch/process/foreign_mpi_check.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <vector>
 
+#include "launch/common/file_text.h"
 #include "launch/process/compat.h"
-#include "launch/process/elf_file.h"
 
 namespace starling::launch {
 
@@ -57,16 +54,6 @@ bool is_called(std::string_view file, std::string_view begin) {
     return rest.empty() || rest[0] == '.' || begin.back() < '0' || begin.back() > '9';
 }
 
-std::string text_of(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {};
-    std::string text;
-    char buffer[16 * 1024];
-    for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(got));
-    close(fd);
-    return text;
-}
-
 // A program that is linked with Starling's library as well is accepted. A running process's library is judged by its content; `root` is
 // the process's root folder, which differs from this process's in a container. A file that cannot be read is accepted.
 OtherLibrary first_other(const std::vector<std::string>& libraries, const std::string& root) {
@@ -74,7 +61,8 @@ OtherLibrary first_other(const std::vector<std::string>& libraries, const std::s
     for (const std::string& path : libraries) {
         const std::string library = path.substr(path.rfind('/') + 1);
         if (library.starts_with(kOwn)) {
-            if (root.empty() || !ElfFile(root + path).valid() || is_own_library(root + path)) return {};
+            if (root.empty()) return {};
+            if (const ElfFile file(root + path); !file.valid() || is_own_library(file)) return {};
             other = {"another vendor's library for the standard's interface (" + path + ")", "standard"};
         }
         const MpiLibrary mpi = mpi_library(library);
@@ -84,7 +72,7 @@ OtherLibrary first_other(const std::vector<std::string>& libraries, const std::s
 }
 
 std::vector<std::string> mapped_files(pid_t pid) {
-    const std::string text = text_of("/proc/" + std::to_string(pid) + "/maps");
+    const std::string text = text_of_file("/proc/" + std::to_string(pid) + "/maps");
     std::vector<std::string> names;
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
@@ -99,7 +87,7 @@ std::vector<std::string> mapped_files(pid_t pid) {
 
 void add_children(std::vector<pid_t>& processes, size_t of) {
     const std::string pid = std::to_string(processes[of]);
-    const std::string text = text_of("/proc/" + pid + "/task/" + pid + "/children");
+    const std::string text = text_of_file("/proc/" + pid + "/task/" + pid + "/children");
     int child = 0, used = 0;
     for (const char* at = text.c_str(); std::sscanf(at, "%d%n", &child, &used) == 1; at += used)
         if (processes.size() < kMostProcesses) processes.push_back(child);
@@ -114,7 +102,7 @@ MpiLibrary mpi_library(std::string_view file) {
     return {};
 }
 
-OtherLibrary other_library_of(const std::string& path) { return first_other(ElfFile(path).needed(), ""); }
+OtherLibrary other_library_of(const ElfFile& program) { return first_other(program.needed(), ""); }
 
 std::string other_library_in(pid_t pid) {
     std::vector<pid_t> processes{pid};

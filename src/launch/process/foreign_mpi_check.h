@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "launch/process/elf_file.h"
+
 namespace starling::launch {
 
 /// Delay from the start of a job's processes to the first check of the libraries that they have loaded.
@@ -27,7 +29,7 @@ struct OtherLibrary {
 
 /// Returns the other MPI library that this program file is linked with. Returns none if the loader does not handle the file (a script, a
 /// static program). Checks direct dependencies only.
-OtherLibrary other_library_of(const std::string& path);
+OtherLibrary other_library_of(const ElfFile& program);
 
 /// Returns the name of another MPI's library that a running process or one of its children has loaded. Libraries of an interpreter are
 /// found only here.

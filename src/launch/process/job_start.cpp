@@ -229,13 +229,13 @@ bool Launcher::open_output(const LocalJob& job, uint32_t rank, ProcessStart& sta
     start.keeps_writing = isatty(1) || isatty(2);
     if (!must && job.segment.header().size == 1 && job.number == 0) return true;
     const bool one = style.output.merged || (!must && output_and_error_are_one());
-    for (const int target : {1, 2}) {
+    for (int target = 1; target <= (one ? 1 : 2); ++target) {
         OutputRoute route = route_of(job, rank, target);
         route.terminal = !must && isatty(target);
         file = route.file;
         if (!must && leads_nowhere(target)) continue;  // lines written to /dev/null need no pipe that keeps them whole
-        if (target == 1 || !one) ours[target] = output().open_pipe(std::move(route));
-        if (must && ours[target] < 0 && (target == 1 || !one)) return false;
+        ours[target] = output().open_pipe(std::move(route));
+        if (must && ours[target] < 0) return false;
     }
     // If no descriptor is left for a pipe, the rank writes directly: torn lines are better than none.
     start.output = ours[1];

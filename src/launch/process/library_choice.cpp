@@ -59,13 +59,13 @@ LibraryChoice choose_libraries(const StartedProgram& program, ProcessEnvironment
     if (!has_loader(file)) return {};
     const OwnLibrary own = find_own_library(file, environment.value("LD_LIBRARY_PATH"));
     const bool replaced = own == OwnLibrary::absent || (own == OwnLibrary::foreign && !lonely);
-    if (replaced && !library_folder().empty()) {
-        put_in_front(environment, "LD_LIBRARY_PATH", library_folder());
+    if (const std::string folder = replaced ? library_folder() : std::string(); !folder.empty()) {
+        put_in_front(environment, "LD_LIBRARY_PATH", folder);
         if (file.has_path()) redirect(environment);
     }
     if (setting.empty() && own != OwnLibrary::not_needed) return {};
     if (setting.empty() && lonely) return {};
-    const OtherLibrary other = other_library_of(program.path);
+    const OtherLibrary other = other_library_of(file);
     const Shims shims = choose_shims(is_compat(setting) ? setting : "auto", other);
     if (!shims.problem.empty())
         return setting.empty() && (program.alone || other.name.empty())

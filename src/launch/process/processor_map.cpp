@@ -22,6 +22,9 @@ ProcessorPart bound_to(const ProcessorPlacement& wanted) {
     return wanted.cpus.empty() ? element_of(wanted) : ProcessorPart::machine;
 }
 
+// Returns whether each process takes all its processors from one mapped part. They may belong to different parts otherwise.
+bool is_within_part(const ProcessorPlacement& wanted) { return wanted.map > element_of(wanted) || wanted.per_part > 0; }
+
 std::string too_few(uint32_t needed, uint32_t present, ProcessorPart kind, ProcessorPart within) {
     const std::string kinds = std::string(name_of(kind)) + (kind >= ProcessorPart::numa ? " parts" : "s");
     return "each process needs " + std::to_string(needed) + " " + kinds + ", and " +
@@ -51,12 +54,10 @@ uint32_t ProcessorMap::count_of(ProcessorPart part) const {
     return static_cast<uint32_t>(parts_of(part, all).size());
 }
 
-// Places a process on as many processors as it needs, all in one mapped part.
-std::string ProcessorMap::take_elements(const ProcessorPlacement& wanted, const ThreadIndices& usable, uint32_t process,
-                                        ProcessorClaim& out) const {
+// Places a process on as many processors as it needs, all in one of the mapped parts.
+std::string ProcessorMap::take_elements(const ProcessorPlacement& wanted, const std::vector<ThreadIndices>& parts,
+                                        uint32_t process, ProcessorClaim& out) const {
     const ProcessorPart element = element_of(wanted);
-    const bool mapped = wanted.map > element || wanted.per_part > 0;
-    std::vector<ThreadIndices> parts = mapped ? parts_of(wanted.map, usable) : std::vector<ThreadIndices>{usable};
     size_t chosen = 0;
     if (wanted.per_part > 0) {
         chosen = process / wanted.per_part % parts.size();
@@ -74,7 +75,8 @@ std::string ProcessorMap::take_elements(const ProcessorPlacement& wanted, const 
     uint32_t needed = std::max(1u, wanted.elements);
     if (bound_to(wanted) == element) needed *= wanted.bind_count;
     if (needed > elements.size())
-        return too_few(needed, static_cast<uint32_t>(elements.size()), element, mapped ? wanted.map : ProcessorPart::unset);
+        return too_few(needed, static_cast<uint32_t>(elements.size()), element,
+                       is_within_part(wanted) ? wanted.map : ProcessorPart::unset);
     std::stable_sort(elements.begin(), elements.end(),
                      [&](const ThreadIndices& a, const ThreadIndices& b) { return load(a) < load(b); });
     for (uint32_t i = 0; i < needed; ++i) out.threads.insert(out.threads.end(), elements[i].begin(), elements[i].end());
@@ -82,8 +84,9 @@ std::string ProcessorMap::take_elements(const ProcessorPlacement& wanted, const 
     return {};
 }
 
-// Binds a placed process to its processors, or to the larger parts around them.
-std::string ProcessorMap::widen(const ProcessorPlacement& wanted, const ThreadIndices& usable, ProcessorClaim& claim) const {
+// Binds a placed process to its processors, or to those of the larger `parts` around them.
+std::string ProcessorMap::widen(const ProcessorPlacement& wanted, const std::vector<ThreadIndices>& parts,
+                                ProcessorClaim& claim) const {
     const ProcessorPart kind = bound_to(wanted);
     CPU_ZERO(&claim.cpus);
     claim.first = threads_[claim.threads[0]].cpu;
@@ -96,7 +99,6 @@ std::string ProcessorMap::widen(const ProcessorPlacement& wanted, const ThreadIn
         for (const uint32_t index : claim.threads) CPU_SET(threads_[index].cpu, &claim.cpus);
         return {};
     }
-    const std::vector<ThreadIndices> parts = parts_of(kind, usable);
     if (wanted.bind_count > parts.size())
         return too_few(wanted.bind_count, static_cast<uint32_t>(parts.size()), kind, ProcessorPart::unset);
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -147,14 +149,19 @@ std::string ProcessorMap::claim(const ProcessorPlacement& wanted, uint32_t count
         if (cpus.empty() || std::find(cpus.begin(), cpus.end(), threads_[i].cpu) != cpus.end()) usable.push_back(i);
     }
     if (usable.empty()) return "mpiexec may use none of the cpus " + cpus_text(wanted.cpus) + " of --cpu-list on this host";
+    std::vector<ThreadIndices> mapped, bound;
+    if (wanted.lists.empty()) {
+        mapped = is_within_part(wanted) ? parts_of(wanted.map, usable) : std::vector<ThreadIndices>{usable};
+        bound = parts_of(bound_to(wanted), usable);
+    }
     std::string problem;
     for (uint32_t i = 0; i < count && problem.empty(); ++i) {
         ProcessorClaim& mine = out.emplace_back();
         if (!wanted.lists.empty()) {
             problem = take_listed(wanted.lists[i % wanted.lists.size()], mine);
         } else {
-            problem = take_elements(wanted, usable, i, mine);
-            if (problem.empty()) problem = widen(wanted, usable, mine);
+            problem = take_elements(wanted, mapped, i, mine);
+            if (problem.empty()) problem = widen(wanted, bound, mine);
         }
         for (const uint32_t index : mine.threads) ++threads_[index].processes;
     }

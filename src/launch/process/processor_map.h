@@ -51,9 +51,9 @@ class ProcessorMap {
 
     std::vector<ThreadIndices> parts_of(ProcessorPart kind, const ThreadIndices& among) const;
     uint32_t load(const ThreadIndices& threads) const;
-    std::string take_elements(const ProcessorPlacement& wanted, const ThreadIndices& usable, uint32_t process,
+    std::string take_elements(const ProcessorPlacement& wanted, const std::vector<ThreadIndices>& parts, uint32_t process,
                               ProcessorClaim& out) const;
-    std::string widen(const ProcessorPlacement& wanted, const ThreadIndices& usable, ProcessorClaim& claim) const;
+    std::string widen(const ProcessorPlacement& wanted, const std::vector<ThreadIndices>& parts, ProcessorClaim& claim) const;
     std::string take_listed(const ThreadIndices& cpus, ProcessorClaim& out) const;
     void order_by_rank(const ProcessorPlacement& wanted, std::vector<ProcessorClaim>& claims) const;
 

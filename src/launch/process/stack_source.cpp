@@ -13,6 +13,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "launch/common/file_text.h"
 #include "launch/common/process_start.h"
 #include "launch/process/stack_walk.h"
 
@@ -21,16 +22,6 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kMostText = 1 << 20;
-
-std::string proc_text(pid_t pid, const char* file) {
-    char path[64], text[4096];
-    std::snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {};
-    const ssize_t n = read(fd, text, sizeof text);
-    close(fd);
-    return n > 0 ? std::string(text, static_cast<size_t>(n)) : std::string();
-}
 
 std::string status_field(const std::string& status, const char* name) {
     const size_t at = status.find(std::string("\n") + name + ":");
@@ -110,7 +101,8 @@ void write_all(int fd, const std::string& text) {
 }  // namespace
 
 ProcessFacts process_facts(pid_t pid) {
-    const std::string status = proc_text(pid, "status"), waits = proc_text(pid, "wchan");
+    const std::string folder = "/proc/" + std::to_string(pid) + "/";
+    const std::string status = text_of_file(folder + "status"), waits = text_of_file(folder + "wchan");
     ProcessFacts facts{status_field(status, "State"), waits.empty() || waits == "0" ? "nothing" : waits,
                        status_field(status, "Threads")};
     facts.memory_kb = std::strtoul(status_field(status, "VmRSS").c_str(), nullptr, 10);
@@ -124,8 +116,6 @@ bool runs_python(pid_t pid) {
     const std::string path(program, n > 0 ? static_cast<size_t>(n) : 0);
     return path.find("python", path.rfind('/') + 1) != std::string::npos;
 }
-
-bool can_read_stacks() { return can_walk_stacks(); }
 
 std::string read_stacks(pid_t pid, bool all_frames, StackClock::time_point give_up) {
     int ends[2];

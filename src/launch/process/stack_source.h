@@ -21,9 +21,6 @@ ProcessFacts process_facts(pid_t pid);
 /// Returns whether the process runs a Python interpreter.
 bool runs_python(pid_t pid);
 
-/// Returns whether read_stacks() is possible: libdw can be loaded.
-bool can_read_stacks();
-
 /// Each returns the stacks as text in whole lines, or a line with the reason why there are none. Each returns soon after `give_up`.
 std::string read_stacks(pid_t pid, bool all_frames, StackClock::time_point give_up);
 std::string stacks_by_gdb(const std::string& gdb, pid_t pid, StackClock::time_point give_up);

@@ -9,6 +9,7 @@
 #include "hang/text.h"
 #include "launch/common/process_start.h"
 #include "launch/process/stack_source.h"
+#include "launch/process/stack_walk.h"
 
 namespace starling::launch {
 
@@ -68,7 +69,7 @@ struct StackPrograms {
 StackPrograms find_programs() {
     const char* path = std::getenv("PATH");
     const std::string where = path ? path : "/usr/bin:/bin";
-    return {can_read_stacks() ? std::string() : find_program("gdb", where, "/"), find_program("py-spy", where, "/")};
+    return {can_walk_stacks() ? std::string() : find_program("gdb", where, "/"), find_program("py-spy", where, "/")};
 }
 
 std::string stacks_of(pid_t pid, const StackPrograms& programs, bool all_frames, StackClock::time_point give_up) {

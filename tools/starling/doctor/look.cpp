@@ -176,17 +176,18 @@ void look_through_shim(const std::string& file, Examination& out) {
 LoadedMpi judge(const Part& part, const launch::MpiLibrary& mpi) {
     LoadedMpi out{mpi.mpi, mpi.binary_interface, part.name, part.path, part.by, false};
     if (out.binary_interface != "standard") return out;
-    out.own = !part.path.empty() && launch::is_own_library(part.path);
+    out.own = !part.path.empty() && launch::is_own_library(ElfFile(part.path));
     if (!out.own) out.mpi = part.path.empty() ? "an MPI with the standard's interface" : "another vendor's MPI";
     return out;
 }
 
 void look_at_program(const std::string& file, Examination& out) {
-    if (!ElfFile(file).valid()) {
+    const ElfFile program(file);
+    if (!program.valid()) {
         out.problem = "it is neither a program or library of this machine nor a script";
         return;
     }
-    if (ElfFile(file).needed().empty() && ElfFile(file).interpreter().empty()) return;  // no loader handles a static program
+    if (program.needed().empty() && program.interpreter().empty()) return;  // no loader handles a static program
     const Listing listing = list(file, "");
     if (listing.paths.empty()) {
         out.problem = "the loader reports: " + listing.complaint;
