@@ -160,11 +160,11 @@ SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
-        // Whether OpenSHMEM's message gives a death as the reason. "a member failed" is accepted too: with an eager limit of a few bytes
-        // there is no error marker, which would name the cause (message/error_marker.h).
+        // Whether OpenSHMEM's message gives a death as the reason. "a member failed" and "failed at another member" are accepted too: with an
+        // eager limit of a few bytes there is no error marker, which would name the cause (message/error_marker.h).
         const bool knows_why = says(" has died") || says(" has failed") || says(" has ended") || says(" is gone") ||
                                says(" ended before ") || says(" ended while ") || says(" could not create its part ") ||
-                               says(" a member failed");
+                               says(" a member failed") || says(" failed at another member: it ended");
         if (code == 1 && knows_why) daemons()->end_job(*me);
         fail_run("the library ends the process with code %d: %s", code, me->said.c_str());
     }
