@@ -262,11 +262,14 @@ class Crash(unittest.TestCase):
     """Tests the stack that a crashing rank prints."""
 
     CRASH = str(BUILD / "tests" / "why" / "crash")
+    # In a sanitizer build the crash must reach Starling's handler, or the default action, and not the sanitizer's handler.
+    UNHANDLED = {"ASAN_OPTIONS": ":".join(f"handle_{signal}=0" for signal in ("segv", "sigbus", "sigill", "sigfpe", "abort"))
+                                 + ":use_sigaltstack=0"}
 
     def crash(self, *words, launcher=MPIEXEC, **settings):
         result = subprocess.run([launcher, "-n", "2", self.CRASH, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, timeout=LIMIT,
-                                env={**os.environ, **settings}, check=False)
+                                env={**os.environ, **self.UNHANDLED, **settings}, check=False)
         return result.returncode, result.stdout, result.stderr
 
     def test_a_crash_prints_its_stack(self):
@@ -342,7 +345,7 @@ class Crash(unittest.TestCase):
                  f'[ $! = $1 ] && echo same number || exit 9; until [ "$(readlink /proc/$1/exe)" = {sleep} ]; do :; done; {self.CRASH} null')
         outer = f"exec {' '.join(numbers)} sh -c '{inner}' sh $PPID"
         result = subprocess.run([MPIEXEC, "-n", "1", "true", ":", "-n", "1", "sh", "-c", outer], stdin=subprocess.DEVNULL,
-                                capture_output=True, text=True, timeout=LIMIT, check=False)
+                                capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **self.UNHANDLED}, check=False)
         self.assertIn("same number\n", result.stdout, result.stderr)
         self.assertEqual(result.returncode, 128 + signal.SIGSEGV, result.stderr)
         self.assertFalse(mark.exists())
