@@ -186,7 +186,7 @@ class Stuck(unittest.TestCase):
         self.start("loop", 8)
         self.assert_says("^ranks 0 to 6 wait, in the end, for rank 7, which computes$")
         _, out, err = why("--stacks", "--launcher", str(self.job.pid))
-        self.assertRegex(out, r"\n---- ranks 0 to 6 on \S+, processes \d+, .* and \d+\n  state .*\n  P?MPI_Barrier \(.*\)\n.*\bmain \(stuck\.c:\d+\)",
+        self.assertRegex(out, r"\n---- ranks 0 to 6 on \S+, processes \d+, .* and \d+\n  state .*\n  P?MPI_Barrier \(.*\)\n(  loop \(.*\)\n)?  main \(stuck\.c:\d+\)",
                          err)
         self.assertNotIn("libc.so.6", out.split("MPI_Barrier", 1)[1].split("main", 1)[0])
         self.assertEqual(out.count("---- rank"), 2, out)
