@@ -15,7 +15,7 @@ import time
 import unittest
 
 from hosts_test import STARLING, HostsCase
-from launcher_test import BUILD, LIMIT, MPIEXEC, PROBE
+from launcher_test import BUILD, LIMIT, MPIEXEC, PROBE, marked
 
 FOREIGN = "OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE PMI_RANK PMI_SIZE".split()
 
@@ -106,6 +106,23 @@ class Grace(HostsCase):
             process.stdout.readline()
         process.terminate()
         self.assertEqual((process.wait(LIMIT), process.stderr.read()), (143, ""))
+
+    def test_the_grace_of_a_client_that_left_does_not_end_the_next_job(self):
+        self.environment["STARLING_SIGNAL_GRACE"] = "2"
+        self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:2")[0], 0)
+        try:
+            first = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 1 ] && trap '' TERM; echo ready; while :; do sleep 0.02; done")
+            for _ in range(2):
+                first.stdout.readline()
+            first.terminate()
+            self.wait_for(lambda: sum("trap" in command and "mpiexec" not in command for command in marked(self.mark).values()) == 1,
+                          "rank 0 does not end")
+            first.kill()
+            first.wait(LIMIT)
+            code, out, err = self.mpiexec("-n", 1, "sh", "-c", "sleep 3; echo done")
+            self.assertEqual((code, out, err), (0, "done\n", ""))
+        finally:
+            self.run_command(STARLING, "daemon", "stop")
 
     def test_another_signal_ends_the_rest_at_once(self):
         process = self.popen(MPIEXEC, "-n", 2, "sh", "-c",

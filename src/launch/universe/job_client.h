@@ -43,6 +43,7 @@ class JobClient {
     bool has_own_host = false;             ///< true: processes on the root's host inherit the client's environment and streams
 
     // Members that the universe sets.
+    const uint64_t id = next_id();          ///< never used again in this process, unlike the client's address
     std::unique_ptr<ProfileLines> profile;  ///< profile that this client's jobs write; null: none
     uint32_t jobs_started = 0;
     uint32_t jobs_left = 0;
@@ -52,6 +53,13 @@ class JobClient {
         end_by{};  ///< until then, a rank that ends does not end the others, because a signal asked all to end
     RepeatedSignal insistence;
     bool timed_out = false;
+    bool ends_late = false;  ///< true: a timer ends the client's jobs when the time of `end_by` is over
+
+  private:
+    static uint64_t next_id() {
+        static uint64_t last = 0;
+        return ++last;
+    }
 };
 
 }  // namespace starling::launch

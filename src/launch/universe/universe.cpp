@@ -347,6 +347,14 @@ Universe::UniverseJob* Universe::find(job::JobId id) {
     return nullptr;
 }
 
+// Returns the client with this id if it has jobs; null: it has none, or has left.
+JobClient* Universe::find_client(uint64_t id) {
+    for (const UniverseJob& job : jobs_) {
+        if (job.patron && job.patron->id == id) return job.patron;
+    }
+    return nullptr;
+}
+
 const Universe::UniverseJob* Universe::first_job(const JobClient& patron) const {
     for (const UniverseJob& job : jobs_) {
         if (job.patron == &patron && job.number == 0) return &job;

@@ -167,7 +167,7 @@ class Universe {
     void on_input_taken(UniverseJob& job, uint32_t host);
     bool is_leaving(const JobClient& patron) const;
     void await_the_others(UniverseJob& job, const FailureReport& report, bool requested);
-    void end_late(const JobClient* patron);
+    void end_late(uint64_t client);
     bool is_connected(const UniverseJob& child) const;
     void continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code);
     void on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
@@ -203,6 +203,7 @@ class Universe {
     void send_order(HostSet hosts, const HostOrder& order);
     void post(std::function<void()> what);
     UniverseJob* find(job::JobId id);
+    JobClient* find_client(uint64_t id);
     const UniverseJob* first_job(const JobClient& patron) const;
     void detail(const JobClient& patron, const std::string& sentence);
 

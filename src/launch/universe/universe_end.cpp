@@ -46,7 +46,7 @@ void Universe::await_the_others(UniverseJob& job, const FailureReport& report, b
     if (std::exchange(job.leaving, true)) return;
     if (!requested && !report.sentence.empty()) patron.print(report.sentence);
     constexpr std::chrono::milliseconds kQuiet{2000};
-    end_late(&patron);  // not yet, but when the time is over
+    if (!std::exchange(patron.ends_late, true)) end_late(patron.id);  // not yet, but when the time is over
     loop_.after(kQuiet, [this, alive = alive_, id = job.id()] {
         const UniverseJob* job = *alive ? find(id) : nullptr;
         if (!job || !job->patron || job->failing) return;
@@ -55,17 +55,20 @@ void Universe::await_the_others(UniverseJob& job, const FailureReport& report, b
     });
 }
 
-// `patron` may have been destroyed, so it is accessed only through its jobs.
-void Universe::end_late(const JobClient* patron) {
+// Ends the client's jobs if its time is over. The client may have left, and another one may have its address.
+void Universe::end_late(uint64_t client) {
+    JobClient* patron = find_client(client);
+    if (!patron) return;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(patron->end_by - EventLoop::Clock::now());
+    if (left.count() > 0) {  // the first call, or another signal has arrived since
+        loop_.after(left, [this, alive = alive_, client] {
+            if (*alive) end_late(client);
+        });
+        return;
+    }
+    patron->ends_late = false;
     for (UniverseJob& job : jobs_) {
         if (job.patron != patron) continue;
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(job.patron->end_by - EventLoop::Clock::now());
-        if (left.count() > 0) {  // another signal has arrived since
-            loop_.after(left, [this, alive = alive_, patron] {
-                if (*alive) end_late(patron);
-            });
-            return;
-        }
         detail(*patron, "ending the processes that still run after " + std::to_string(config().signal_grace) + " s");
         fail(job, -1, 1);
     }
@@ -209,15 +212,13 @@ void Universe::time_out(JobClient& patron, int seconds) {
     if (!first) return show_stacks(patron);
     char id[20] = "";  // id that selects the jobs to report; empty (without a tree): all jobs of this process
     if (tree_) std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(first->id()));
-    explain(loop_, launcher_, id, {}, other_hosts(*first),
-            [this, alive = alive_, patron_is = &patron](const std::string& text) {
-                // Both the jobs and the job client may have ended since the report was requested.
-                if (!*alive ||
-                    std::none_of(jobs_.begin(), jobs_.end(), [=](const UniverseJob& job) { return job.patron == patron_is; }))
-                    return;
-                if (!text.empty()) patron_is->print("what each process waits for:\n" + text.substr(0, text.size() - 1));
-                show_stacks(*patron_is);
-            });
+    explain(loop_, launcher_, id, {}, other_hosts(*first), [this, alive = alive_, client = patron.id](const std::string& text) {
+        // Both the jobs and the job client may have ended since the report was requested.
+        JobClient* patron = *alive ? find_client(client) : nullptr;
+        if (!patron) return;
+        if (!text.empty()) patron->print("what each process waits for:\n" + text.substr(0, text.size() - 1));
+        show_stacks(*patron);
+    });
 }
 
 void Universe::show_stacks(JobClient& patron) {
@@ -231,10 +232,11 @@ void Universe::show_stacks(JobClient& patron) {
     on_stacks_shown(patron);
     // A hanging debugger must not delay the end of the job forever.
     constexpr std::chrono::seconds kLongest{20};
-    loop_.after(kLongest, [this, alive = alive_, &patron] {
-        if (!*alive || !stacks_awaited_.contains(&patron)) return;
-        stacks_awaited_[&patron] = 1;
-        on_stacks_shown(patron);
+    loop_.after(kLongest, [this, alive = alive_, client = patron.id] {
+        JobClient* patron = *alive ? find_client(client) : nullptr;
+        if (!patron || !stacks_awaited_.contains(patron)) return;
+        stacks_awaited_[patron] = 1;
+        on_stacks_shown(*patron);
     });
 }
 
