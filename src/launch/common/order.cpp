@@ -63,15 +63,17 @@ static void read(Reader& reader, std::vector<uint32_t>& out) {
     for (uint32_t& number : out) number = reader.number<uint32_t>();
 }
 
+// Flags of a program and of a job. Other releases of the same wire version read jobs without them, and refuse a job that has one: its
+// meaning would be lost.
+static constexpr uint32_t kUncountedFlag = 1u << 31;  // in the word of Program::forward
+static constexpr uint32_t kInputFlag = 8;             // ranks follow
+
 static void write(Writer& writer, const Program& program) {
     write(writer, program.argv);
-    writer.number(program.count)
-        .number(static_cast<uint32_t>(program.uncounted))
-        .string(program.directory)
-        .string(program.search_path);
+    writer.number(program.count).string(program.directory).string(program.search_path);
     writer.number(static_cast<uint32_t>(program.environment.size()));
     for (const auto& [name, value] : program.environment) writer.string(name).string(value);
-    writer.number(static_cast<uint32_t>(program.forward)).number(program.appnum);
+    writer.number(static_cast<uint32_t>(program.forward) | (program.uncounted ? kUncountedFlag : 0)).number(program.appnum);
     write(writer, program.soft);
     writer.number(static_cast<uint32_t>(program.hosts.size()));
     for (const HostSlots& host : program.hosts) writer.string(host.name).number(host.slots);
@@ -82,7 +84,6 @@ static void write(Writer& writer, const Program& program) {
 static bool read(Reader& reader, Program& out) {
     read(reader, out.argv);
     out.count = reader.number<uint32_t>();
-    out.uncounted = reader.number<uint32_t>() != 0;
     out.directory = reader.string();
     out.search_path = reader.string();
     out.environment.resize(reader.count(8));
@@ -90,7 +91,8 @@ static bool read(Reader& reader, Program& out) {
         name = reader.string();
         value = reader.string();
     }
-    const auto forward = reader.number<uint32_t>();
+    const auto flags = reader.number<uint32_t>(), forward = flags & ~kUncountedFlag;
+    out.uncounted = (flags & kUncountedFlag) != 0;
     out.forward = static_cast<Forward>(forward);
     out.appnum = reader.number<int32_t>();
     read(reader, out.soft);
@@ -120,8 +122,6 @@ void read(Reader& reader, std::vector<std::string>& out) {
     for (std::string& text : out) text = reader.string();
 }
 
-// Other releases of the same wire version read jobs without this flag. They refuse one that has it, since ranks follow.
-static constexpr uint32_t kInputFlag = 8;
 static bool chooses_input(const JobSpec& spec) { return !spec.input.is_single() || spec.input.ranges[0].first != 0; }
 
 void write(Writer& writer, const JobSpec& spec) {
