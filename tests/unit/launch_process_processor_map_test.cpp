@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "control/control_protocol.h"
 #include "launch/common/processor_placement.h"
 #include "launch/process/processor_map.h"
 
@@ -140,7 +141,11 @@ TEST(ProcessorPlacement, TextIsParsedBack) {
     EXPECT_TRUE(ProcessorPlacement::parse(all.text(), parsed));
     EXPECT_EQ(parsed, all);
     EXPECT_EQ(ProcessorPlacement().text(), "");
-    for (const char* bad : {"bind", "bind=moon", "elements=0", "elements=99999", "cpus=", "cpus=3-1", "lists=1//2", "cpus=1-x"})
+    const ProcessorPlacement many{.map = ProcessorPart::package, .per_part = control::kMaxProcesses};
+    EXPECT_TRUE(ProcessorPlacement::parse(many.text(), parsed = {}));
+    EXPECT_EQ(parsed, many);
+    for (const char* bad : {"bind", "bind=moon", "elements=0", "elements=99999", "cpus=", "cpus=3-1", "lists=1//2", "cpus=1-x",
+                            "per-part=1000001", "bind-count=1025"})
         EXPECT_FALSE(ProcessorPlacement::parse(bad, parsed)) << bad;
 }
 

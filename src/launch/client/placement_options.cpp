@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "control/control_protocol.h"
 #include "launch/common/text.h"
 #include "launch/process/binding.h"
 
 namespace starling::launch {
 
 namespace {
-
-constexpr uint32_t kMostProcesses = 1000000;
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> out;
@@ -73,7 +72,7 @@ std::string read_per_part(const std::string& value, const std::vector<std::strin
     uint32_t number = 0;
     const ProcessorPart part = words.size() >= 3 ? part_named(lowercase(words[2])) : ProcessorPart::unset;
     const bool slots = words.size() >= 3 && lowercase(words[2]) == "slot";
-    if (words.size() < 3 || !read_count(words[1], kMostProcesses, number) || (part == ProcessorPart::unset && !slots))
+    if (words.size() < 3 || !read_count(words[1], control::kMaxProcesses, number) || (part == ProcessorPart::unset && !slots))
         return "'--map-by " + value +
                "' is not of the form ppr:N:part, with node, package, numa, l3cache, core or hwthread as part";
     if (part == ProcessorPart::machine || slots) {
@@ -84,7 +83,7 @@ std::string read_per_part(const std::string& value, const std::vector<std::strin
     if (std::string problem = load_processors(machine); !problem.empty()) return problem;
     out.processors.map = part;
     out.processors.per_part = number;
-    program.per_host = std::min(number * machine.count_of(part), kMostProcesses);
+    program.per_host = std::min(number * machine.count_of(part), control::kMaxProcesses);
     return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "control/control_protocol.h"
 #include "launch/common/text.h"
 
 namespace starling::launch {
@@ -81,7 +82,8 @@ bool ProcessorPlacement::parse(std::string_view text, ProcessorPlacement& out) {
         std::string_view value = next_field(text, ';');
         const std::string_view key = next_field(value, '=');
         uint32_t number = 0;
-        const bool counts = read_number(value, number) && number > 0 && number <= CPU_SETSIZE;
+        const uint32_t most = key == "per-part" ? control::kMaxProcesses : CPU_SETSIZE;
+        const bool counts = read_number(value, number) && number > 0 && number <= most;
         if (key == "bind"    ? !part(value, out.bind)
             : key == "map"   ? !part(value, out.map)
             : key == "rank"  ? !part(value, out.rank)
