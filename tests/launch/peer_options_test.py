@@ -135,9 +135,12 @@ class CommandLines(unittest.TestCase):
         self.assertRegex(err, r"^mpiexec: host \S+ has ranks 0-2 of 3\n$")
         self.assertEqual(code, 0)
 
-    def test_a_rank_that_calls_mpiexec_has_no_influence_on_the_placement_of_its_job(self):
-        code, out, err = mpiexec("--cpu-list", min(os.sched_getaffinity(0)), MPIEXEC, "-n", 1, "sh", "-c", "echo [$STARLING_PROCESSORS]")
-        self.assertEqual((code, out), (0, "[]\n"), err)
+    def test_ranks_do_not_see_the_placement_that_mpiexec_asks_for(self):
+        show = ("-n", 1, "sh", "-c", "echo [$STARLING_PROCESSORS]")
+        for words in (("--cpu-list", min(os.sched_getaffinity(0))), ("--host", "localhost", "--via", "agent", "--bind-to", "machine"),
+                      ("env", "STARLING_PROCESSORS=bind=core", MPIEXEC)):
+            code, out, err = mpiexec(*words, *show)
+            self.assertEqual((code, out), (0, "[]\n"), err)
 
     def test_dry_run_starts_nothing(self):
         with tempfile.TemporaryDirectory() as folder:

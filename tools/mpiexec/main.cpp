@@ -48,7 +48,7 @@ int with_profile(const starling::launch::ProfileFile& profile, const starling::l
 int main(int argc, char** argv) {
     using namespace starling;
     open_standard_descriptors();
-    unsetenv(launch::kProcessorsVariable);  // this process may be a rank of another job, whose placement it has
+    unsetenv(launch::kProcessorsVariable);  // only options of this mpiexec set it
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
     if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;

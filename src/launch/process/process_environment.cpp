@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "job/environment.h"
+#include "launch/common/processor_placement.h"
 
 namespace starling::launch {
 
@@ -22,7 +23,8 @@ ProcessEnvironment::ProcessEnvironment(const Program& program, char* const* base
         if (equals != std::string::npos && equals > 0)
             add(std::string_view(entry).substr(0, equals), std::string_view(entry).substr(equals + 1));
     }
-    for (const auto& [name, value] : program.environment) add(name, value);
+    for (const auto& [name, value] : program.environment)
+        if (name != kProcessorsVariable) add(name, value);  // a message from mpiexec to the launchers
     add(job::kJobVariable, job);
     add("STARLING_CHECKED", "1");  // tells the process that mpiexec or the parent has already reported bad settings
     add(mark.substr(0, mark.find('=')), mark.substr(mark.find('=') + 1));
