@@ -62,6 +62,13 @@ class Counting(CountCase):
         cores = len(os.sched_getaffinity(0))
         self.assertEqual(self.where("--hostfile", self.write("hosts", "localhost\n")), " ".join(["here"] * cores))
 
+    def test_a_debugged_job_keeps_its_plan(self):
+        plan = self.write("plan", json.dumps({"starling_plan": 1, "application": "echo", "size": 2, "phases": []}))
+        for options in (("-n", 2), ("-ppn", 2), ()):
+            code, out, err = self.mpiexec("--dry-run", "--debug", "--plan", plan, *options, "echo", env=self.environment)
+            self.assertEqual((code, err), (0, ""), options)
+            self.assertIn("ranks 0-1", out)
+
     def test_several_commands_share_the_slots(self):
         show = ("sh", "-c", "echo $0 $FAKE_HOST")
         code, out, err = self.mpiexec("--host", "a:2,b:2", "-n", 1, *show, "master", ":", "--host", "a:2,b:2", *show, "worker")

@@ -52,6 +52,16 @@ class Plans(unittest.TestCase):
         self.assertEqual(len(sent), RANKS)
         self.assertGreater(min(sent), 3 * CYCLES * MESSAGES / 2)
 
+    def test_a_debugged_job_has_it_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "plan.json"
+            path.write_text(json.dumps(plan()))
+            command = [MPIEXEC, "--debug=0", "--plan", str(path), "-n", str(RANKS), CYCLE, str(CYCLES), str(MESSAGES)]
+            result = subprocess.run(command, text=True, capture_output=True, timeout=60, input="continue\ncontinue\nquit\n", env=os.environ | NEVER)
+        sent = [int(line) for line in result.stdout.splitlines() if line.isdecimal()]
+        self.assertGreaterEqual(len(sent), RANKS - 1, result.stderr)  # gdb may write on the line of its rank
+        self.assertGreater(min(sent), 3 * CYCLES * MESSAGES / 2)
+
     def test_what_the_user_sets_wins(self):
         result, _ = self.run_cycle(plan(), environment=NEVER | {"STARLING_MAX_DIRECT": "0"})
         self.assertEqual(self.sent(result), [0] * RANKS)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/control_protocol.h"
+#include "launch/client/debug_session.h"
 #include "launch/client/options.h"
 #include "launch/common/hosts.h"
 #include "launch/universe/spawn_request.h"
@@ -184,6 +185,17 @@ TEST(Options, LauncherForkMeansThisHost) {
     EXPECT_TRUE(mentions(bad({"-launcher", "lsf", "a"}), "--launcher-agent"));
     EXPECT_TRUE(good({"--display", "map,bind", "a"}).display_map);
     EXPECT_TRUE(good({"--display", "map,bind", "a"}).report_bindings);
+}
+
+TEST(Options, DebugMeansThisHostAndKeepsTheNameOfTheProgram) {
+    Options options = good({"--debug", "-n", "2", "dir/prog", "x", ":", "other"});
+    EXPECT_EQ(options.way, LaunchMethod::direct) << "before a batch job's hosts are looked up";
+    EXPECT_EQ(good({"-n", "2", "prog"}).way, LaunchMethod::automatic);
+    EXPECT_EQ(options.programs[0].command(), "dir/prog");
+    hold_debugged(options);
+    EXPECT_EQ(options.programs[0].argv[0], "/bin/sh");
+    EXPECT_EQ(options.programs[0].command(), "dir/prog");
+    EXPECT_EQ(options.programs[1].command(), "other");
 }
 
 TEST(Options, UnneededOptionsOfOtherLaunchersAreAccepted) {

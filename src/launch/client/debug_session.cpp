@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "launch/common/process_start.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -47,7 +48,7 @@ std::vector<std::string> gdb_command(const std::string& gdb, pid_t pid) {
 
 std::string quoted_command(const std::vector<std::string>& words) {
     std::string line;
-    for (const std::string& word : words) line += (line.empty() ? "'" : " '") + word + "'";
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
     return line;
 }
 
@@ -79,7 +80,6 @@ bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks) {
 
 void hold_debugged(Options& options) {
     if (options.debugged.empty()) return;
-    options.way = LaunchMethod::direct;
     std::string list = ",";
     for (const uint32_t rank : options.debugged) list += std::to_string(rank) + ",";
     const std::string script = "case '" + list + R"(' in *",$STARLING_RANK,"*) kill -STOP $$;; esac; exec "$@")";
@@ -87,6 +87,7 @@ void hold_debugged(Options& options) {
         const std::string found =
             program.search_path.empty() ? std::string() : find_program(program.argv[0], program.search_path, program.directory);
         if (!found.empty()) program.argv[0] = found;
+        program.started_later = program.argv[0];
         program.argv.insert(program.argv.begin(), {"/bin/sh", "-c", script, "sh"});
     }
 }

@@ -14,7 +14,7 @@ namespace starling::launch {
 /// Parses "0,3" into ranks. Returns false for any other text.
 bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks);
 
-/// Changes the commands so that the ranks of --debug stop before their program starts, and starts the job by mpiexec itself.
+/// Changes the commands so that the ranks of --debug stop before their program starts. mpiexec itself must start the job.
 void hold_debugged(Options& options);
 
 /// Starts gdb on one process, or tmux with a pane of gdb for each of several, in this process's terminal and process group. The processes

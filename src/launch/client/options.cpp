@@ -425,6 +425,7 @@ class Parser {
 
     // Completes all commands. Global variables are put in front, so that a command's own variables take precedence.
     void finish() {
+        if (!out_.debugged.empty()) out_.way = LaunchMethod::direct;  // before a batch job's hosts are looked up
         if (!rank_file_.empty()) place_by_ranks();
         for (size_t i = 0; i < out_.programs.size(); ++i) {
             Program& program = out_.programs[i];

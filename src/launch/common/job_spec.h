@@ -47,6 +47,10 @@ struct Program {
     Mapping mapping = Mapping::slot;
     uint32_t per_host = 0;                  ///< processes per host; 0: as many as each host has slots
     std::vector<uint32_t> host_of_process;  ///< index in `hosts` for each process, from a rank file; empty: placed by `mapping`
+    std::string started_later;  ///< program that the command starts in its own place (mpiexec --debug); empty: argv[0] itself
+
+    /// Returns the program by which users, and plans, know the job.
+    const std::string& command() const { return started_later.empty() ? argv[0] : started_later; }
 };
 
 /// Value of JobSpec::universe_size: MPI_UNIVERSE_SIZE is not set, because the universe has no limit.

@@ -55,6 +55,14 @@ std::string printable(std::string_view text) {
     return out + (text.size() > kMost ? "'..." : "'");
 }
 
+std::string shell_word(std::string_view word) {
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
     // The optimal string alignment distance. Rows for the first i - 1, i and i + 1 characters of `a`.
     std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);

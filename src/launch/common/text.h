@@ -30,6 +30,9 @@ std::string lowercase(std::string_view text);
 /// Quotes a user's text for an error message. Shortens long text, and replaces control characters, which a terminal would obey.
 std::string printable(std::string_view text);
 
+/// Returns a word as a shell needs it: in quotes if it has a character with a meaning to shells.
+std::string shell_word(std::string_view word);
+
 /// Returns the last component of `path`.
 inline std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 

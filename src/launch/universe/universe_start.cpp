@@ -197,7 +197,7 @@ void Universe::describe(UniverseJob& job, std::vector<uint32_t> host_of_rank) {
     description.universe_size = job.spec.shown_universe_size(parent ? &parent->description.universe_size : nullptr, slots());
     description.several_hosts = hosts_.size() > 1;
     description.recovers = job.spec.recovers;
-    description.command = job.spec.programs[0].argv[0];
+    description.command = job.spec.programs[0].command();
     description.blob = std::move(job.spec.blob);
     for (const uint32_t host : host_of_rank) ++hosts_[host].placed;
     job.tree_hosts = hosts_in_use(host_of_rank);
