@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launch/common/processor_placement.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -14,15 +15,6 @@ constexpr int kCannotPlace = 127;
 
 std::string ranks_text(const std::vector<uint32_t>& ranks) {
     return (ranks.size() > 1 ? "ranks " : "rank ") + cpus_text(ranks);
-}
-
-// Returns a word as a shell needs it.
-std::string quoted(const std::string& word) {
-    constexpr const char* kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-    std::string out = "'";
-    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
 }
 
 }  // namespace
@@ -47,7 +39,7 @@ int print_preview(const PlacementPreview& preview) {
         first += program.count;
         if (ranks.empty()) continue;
         std::string command;
-        for (const std::string& word : program.argv) command += " " + quoted(word);
+        for (const std::string& word : program.argv) command += " " + shell_word(word);
         const std::string where = program.directory.empty() ? "" : " (in " + program.directory + ")";
         std::printf("%s:%s%s\n", ranks_text(ranks).c_str(), command.c_str(), where.c_str());
     }

@@ -16,6 +16,7 @@
 #include "base/wire.h"
 #include "launch/common/hosts.h"
 #include "launch/common/process_start.h"
+#include "launch/common/text.h"
 #include "launch/tree/starter.h"
 
 extern char** environ;
@@ -26,14 +27,6 @@ namespace {
 
 constexpr size_t kMostOutput = 64 * 1024;  // limit for an agent that prints without end
 constexpr std::chrono::milliseconds kLastWords{200};
-
-std::string shell_word(const std::string& word) {
-    const char* const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return quoted + "'";
-}
 
 std::vector<std::string> command_for(const Orders& orders) {
     const TreeSettings& s = orders.settings;
