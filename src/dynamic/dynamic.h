@@ -18,8 +18,9 @@ namespace starling::dynamic {
 /// Called in MPI_Init, before the process reports its arrival. Creates the inter-communicator with the parents of a spawned job, and starts
 /// to handle connect requests of other jobs.
 void start();
-/// Wakes the parent that waits in MPI_Comm_spawn if this process is the last of its job to arrive. Call it after this process has reported
-/// its arrival.
+/// Counts this process among those that have reached the end of MPI_Init. Returns whether it is the last one on this host.
+bool count_arrival();
+/// Wakes the parent that waits in MPI_Comm_spawn. Only the last process on a host to arrive calls it, after count_arrival().
 void notify_parents_of_arrival();
 /// Returns the inter-communicator with the parents; null if there are none, or if it has been freed.
 comm::Comm* parent();

@@ -59,12 +59,16 @@ void start() {
     parent_index = comm->pool_index;
 }
 
+bool count_arrival() {
+    job::JobHeader& header = link::self().job->segment().header();
+    return header.arrived.fetch_add(1) + 1 == header.local_ranks;
+}
+
 void notify_parents_of_arrival() {
     const link::Process& me = link::self();
     job::JobSegment& segment = me.job->segment();
-    job::JobHeader& header = segment.header();
-    const bool last_here = header.arrived.fetch_add(1) + 1 == header.local_ranks;
-    if (!parent_root.job || !last_here) return;
+    const job::JobHeader& header = segment.header();
+    if (!parent_root.job) return;
     if (header.several_hosts) {
         // The daemons count the hosts whose processes have arrived, and notify the parents after the last.
         control::ControlCall call;

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/config.h"
+#include "base/delay.h"
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/mutex.h"
@@ -100,8 +101,11 @@ int start(int required) {
     comm::set_environment_info(static_cast<int>(job->segment().header().size), required);
     dynamic::start();
     phase = LibraryPhase::running;
+    // The count comes first: parents take a process that is initialized and not counted for one that ended before it arrived.
+    const bool last_here = dynamic::count_arrival();
+    delay_at("between the arrival and the state");
     set_state(job::RankState::initialized);
-    dynamic::notify_parents_of_arrival();
+    if (last_here) dynamic::notify_parents_of_arrival();
     return MPI_SUCCESS;
 }
 

@@ -272,7 +272,10 @@ bool AddressService::leave_notice(const HostOrder& notice) {
     LocalJob* job = launcher_.find_job(notice.job);
     if (!job || notice.rank >= job->segment.header().size || !job->segment.is_local(notice.rank)) return true;
     job::RankCell& cell = job->segment.cell(notice.rank);
-    if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return true;
+    // A rank has published its port, so others may connect to it, before it reaches the end of MPI_Init.
+    const RankState state = cell.state.load(std::memory_order_acquire);
+    const bool connectable = state == RankState::started && PortWord::of(job->segment.port(notice.rank).load()).port != 0;
+    if (state != RankState::initialized && !connectable) return true;
     if (cell.abandoned_by_rank.load(std::memory_order_acquire) != 0) return false;
     cell.abandoned_by_job.store(notice.by_job, std::memory_order_relaxed);
     cell.abandoned_by_rank.store(static_cast<uint32_t>(notice.by_rank) + 1, std::memory_order_release);
