@@ -61,7 +61,8 @@ starling_shim(openmpi libmpi.so.40 libmpi.so libmpi_mpifh.so.40 libmpi_usempi_ig
 
 # The library that replaces others at load (src/compat/redirect). It needs no C library, so nothing that expects one may be added to it.
 set(redirect ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/compat/any)
-add_library(compat_redirect SHARED ${PROJECT_SOURCE_DIR}/src/compat/redirect/redirect.cpp)
+add_library(compat_redirect SHARED ${PROJECT_SOURCE_DIR}/src/compat/redirect/redirect.cpp
+    ${PROJECT_SOURCE_DIR}/src/compat/redirect/soname.cpp)
 set_target_properties(compat_redirect PROPERTIES OUTPUT_NAME starling_redirect LIBRARY_OUTPUT_DIRECTORY ${redirect}
     CXX_VISIBILITY_PRESET hidden SKIP_BUILD_RPATH ON INSTALL_RPATH "")
 target_include_directories(compat_redirect PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -71,6 +72,6 @@ set(loader ld-linux-x86-64.so.2)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
     set(loader ld-linux-aarch64.so.1)
 endif()
-target_link_options(compat_redirect PRIVATE -nostdlib -fno-sanitize=all -Wl,--hash-style=gnu)
+target_link_options(compat_redirect PRIVATE -nostdlib -fno-sanitize=all -Wl,--hash-style=gnu -Wl,-z,defs)
 target_link_libraries(compat_redirect PRIVATE -Wl,--no-as-needed -l:${loader})
 install(TARGETS compat_redirect LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/compat/any)

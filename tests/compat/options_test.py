@@ -134,6 +134,18 @@ class Options(unittest.TestCase):
             load = f"import ctypes; ctypes.CDLL('{folder}/module.so').run(0, None)"
             self.assertBothMeet(self.run_it(sys.executable, "-c", load))
 
+    def test_a_file_that_has_another_name_than_its_library(self):
+        """mpi4py loads lib/libmpi.so of its environment, then a module that needs libmpi.so.12, which the loader takes for loaded."""
+        folder = pathlib.Path(self.folder.name) / "environment"
+        folder.mkdir()
+        (folder / "module.c").write_text(SOURCE.replace("int main(", "int run("))
+        for mpi, original, name in (("mpich", "libmpich.so.12", "libmpi.so"), ("openmpi", "libmpi.so.40", "libmpi.so.40.9.9")):
+            (folder / name).symlink_to(f"/usr/lib/x86_64-linux-gnu/{original}")
+            subprocess.run([f"mpicc.{mpi}", "-w", "-shared", "-fPIC", folder / "module.c", "-o", folder / "module.so"], check=True)
+            load = f"import ctypes; ctypes.CDLL('{folder}/{name}', 0); ctypes.CDLL('{folder}/module.so').run(0, None)"
+            with self.subTest(mpi):
+                self.assertBothMeet(self.run_it(sys.executable, "-c", load))
+
     def test_fortran_with_an_rpath(self):
         folder = pathlib.Path(self.folder.name)
         (folder / "one.f90").write_text("program one\nuse mpi\ninteger n, e\ncall MPI_Init(e)\ncall MPI_Comm_size(MPI_COMM_WORLD, n, e)\n"

@@ -12,6 +12,8 @@
 #include <cstdint>
 
 #include "base/library_mark.h"
+#include "compat/redirect/kernel_call.h"
+#include "compat/redirect/soname.h"
 
 extern "C" {
 extern void* __libc_stack_end;  // of the loader: the address of main's argc, behind which are argv and the environment
@@ -38,28 +40,7 @@ constexpr Replaced kReplaced[] = {
     {"libmpi_usempif08.so.40", "openmpi"},
     {"libmpi_usempi_ignore_tkr.so.40", "openmpi"},
 };
-
-long call(long number, long first, long second, long third, long fourth) {
-#if defined(__x86_64__)
-    long result;
-    register long r10 __asm__("r10") = fourth;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10)
-                     : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = first;
-    register long x1 __asm__("x1") = second;
-    register long x2 __asm__("x2") = third;
-    register long x3 __asm__("x3") = fourth;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
-    return x0;
-#else
-    return -1;
-#endif
-}
+constexpr const char* kStandardName = "libmpi_abi.so.1";
 
 bool equal(const char* a, const char* b) {
     while (*a && *a == *b) ++a, ++b;
@@ -100,10 +81,11 @@ char* join(const char* const (&words)[5]) {
 /// Returns whether a file exists that is another vendor's. Starling's have a mark in their first page.
 bool is_foreign(const char* path) {
     static char page[4096];
-    const long fd = call(SYS_openat, -100 /* AT_FDCWD */, reinterpret_cast<long>(path), 02000000 /* O_CLOEXEC */, 0);
+    const long fd =
+        starling::kernel_call(SYS_openat, -100 /* AT_FDCWD */, reinterpret_cast<long>(path), 02000000 /* O_CLOEXEC */, 0);
     if (fd < 0) return false;
-    const long got = call(SYS_read, fd, reinterpret_cast<long>(page), sizeof page, 0);
-    call(SYS_close, fd, 0, 0, 0);
+    const long got = starling::kernel_call(SYS_read, fd, reinterpret_cast<long>(page), sizeof page, 0);
+    starling::kernel_call(SYS_close, fd, 0, 0, 0);
     constexpr long kMark = sizeof starling::kLibraryMark;
     for (long at = 0; at + kMark <= got; ++at) {
         long same = 0;
@@ -113,15 +95,32 @@ bool is_foreign(const char* path) {
     return got > 0;
 }
 
+bool is_replaced(const char* name) {
+    for (const Replaced& replaced : kReplaced)
+        if (equal(name, replaced.name)) return true;
+    return equal(name, kStandardName);
+}
+
+// Returns whether a library may be an MPI's whose file has another name than the library itself, such as libmpi.so or libmpi.so.40.30.4.
+bool may_have_another_name(const char* part) {
+    const char* const begin = "libmpi";
+    size_t same = 0;
+    while (begin[same] && part[same] == begin[same]) ++same;
+    return !begin[same] && !is_replaced(part);
+}
+
 char* replacement(const char* name, unsigned flag, const char* libraries) {
-    const char* const part = last_part(name);
+    const char* part = last_part(name);
+    const bool path = part != name;
+    bool asked = (flag & LA_SER_ORIG) != 0;
+    if (path && may_have_another_name(part))
+        if (const char* const soname = starling::soname_of(name)) part = soname, asked = true;
     const char* const interface = value_of("STARLING_COMPAT");
     const bool any = !interface || !*interface || equal(interface, "auto");
     for (const Replaced& replaced : kReplaced)
-        if ((flag & LA_SER_ORIG) != 0 && equal(part, replaced.name) && (any || equal(interface, replaced.folder)))
+        if (asked && equal(part, replaced.name) && (any || equal(interface, replaced.folder)))
             return join({libraries, "/compat/", replaced.folder, "/", part});
-    if (part != name && equal(part, "libmpi_abi.so.1") && is_foreign(name))
-        return join({libraries, "/", part, nullptr, nullptr});
+    if (path && equal(part, kStandardName) && is_foreign(name)) return join({libraries, "/", part, nullptr, nullptr});
     return nullptr;
 }
 
