@@ -36,18 +36,22 @@ class Judge {
         find_stuck();
     }
 
-    std::vector<std::string> all() {
+    Verdict verdict() {
+        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
         find_disagreements();
         find_cycles();
-        find_causes();
+        find_causes(waiters);
         if (found_.size() > kMostFindings) {
             const size_t more = found_.size() - kMostFindings;
             found_.resize(kMostFindings);
             found_.push_back(text("and %zu more findings of this kind", more));
         }
-        return std::move(found_);
+        const bool ended_awaited = std::any_of(waiters.begin(), waiters.end(),
+                                               [this](const auto& each) { return ranks_[each.first].doing == Doing::exited; });
+        return {std::move(found_), is_stuck(), ended_awaited};
     }
 
+  private:
     /// Returns whether a wait exists that will not end, or a process is stopped or lost.
     bool is_stuck() const {
         for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -57,13 +61,6 @@ class Judge {
         return false;
     }
 
-    bool is_ended_awaited() const {
-        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
-        return std::any_of(waiters.begin(), waiters.end(),
-                           [this](const auto& each) { return ranks_[each.first].doing == Doing::exited; });
-    }
-
-  private:
     bool waits(size_t i) const { return ranks_[i].doing == Doing::waiting && !needs_[i].empty(); }
     std::string named(size_t i) const { return name_of(ranks_[i].process, home_); }
 
@@ -248,8 +245,7 @@ class Judge {
         return waiters;
     }
 
-    void find_causes() {
-        const std::map<size_t, std::vector<size_t>> waiters = waiters_by_cause();
+    void find_causes(const std::map<size_t, std::vector<size_t>>& waiters) {
         for (const auto& [cause, who] : waiters) {
             const Doing doing = ranks_[cause].doing;
             if (doing == Doing::waiting) continue;  // its own wait report shows the reason of its wait
@@ -297,10 +293,6 @@ class Judge {
 
 }  // namespace
 
-std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home) { return Judge(ranks, home).all(); }
-
-bool is_stuck(const std::vector<RankReport>& ranks) { return Judge(ranks, 0).is_stuck(); }
-
-bool is_ended_awaited(const std::vector<RankReport>& ranks) { return Judge(ranks, 0).is_ended_awaited(); }
+Verdict judge(const std::vector<RankReport>& ranks, uint64_t home) { return Judge(ranks, home).verdict(); }
 
 }  // namespace starling::hang

@@ -9,17 +9,20 @@
 
 namespace starling::hang {
 
-/// Returns the conclusions, the worst first. They name processes that have ended or are stopped, deadlocks, members of a communicator in
-/// different collective operations, and the processes that keep others waiting in the end. Empty if nothing wrong is visible. `home` is the
-/// job whose ranks are named by their numbers alone. A pure function of its arguments.
-std::vector<std::string> findings(const std::vector<RankReport>& ranks, uint64_t home);
-
-/// Returns whether a wait will not end by itself: a deadlock, a wait for a process that has ended, or a process that is stopped or lost.
-/// Returns false if all waits are for processes that compute or cannot be judged.
-bool is_stuck(const std::vector<RankReport>& ranks);
-
-/// Returns whether a process waits, directly or indirectly, for a process that has ended normally.
-bool is_ended_awaited(const std::vector<RankReport>& ranks);
+/// The conclusions on a job.
+struct Verdict {
+    /// Sentences, the worst first. They name processes that have ended or are stopped, deadlocks, members of a communicator in different
+    /// collective operations, and the processes that keep others waiting in the end. Empty if nothing wrong is visible.
+    std::vector<std::string> findings;
+    /// Whether a wait will not end by itself: a deadlock, a wait for a process that has ended, or a process that is stopped or lost. False
+    /// if all waits are for processes that compute or cannot be judged.
+    bool stuck = false;
+    /// Whether a process waits, directly or indirectly, for a process that has ended normally.
+    bool ended_awaited = false;
+};
+/// Judges a job by the reports of its processes. `home` is the job whose ranks are named by their numbers alone. A pure function of its
+/// arguments.
+Verdict judge(const std::vector<RankReport>& ranks, uint64_t home);
 
 /// Returns one sentence about one process, with messages that nearly match its waits. `collectives`: those of all processes; without it,
 /// the members that are missing in a collective operation are not named.

@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (hang::from_line(line, reports))
         for (const hang::JobReport& job : reports) {
             expect_printable(job.command + job.stacks);
-            for (const std::string& text : hang::findings(job.ranks, job.id)) expect_printable(text);
+            for (const std::string& text : hang::judge(job.ranks, job.id).findings) expect_printable(text);
             for (const hang::RankReport& rank : job.ranks) expect_printable(hang::sentence(rank, job.id));
         }
     return 0;

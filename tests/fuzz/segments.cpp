@@ -64,7 +64,7 @@ class Segment {
             if (i == 0 && copy_account(shm::SegmentRegion(sight.region(i)).account(), account))
                 rank.report = hang::check(account, kNow);
         }
-        for (const std::string& line : hang::findings(ranks, sight.id())) expect_printable(line);
+        for (const std::string& line : hang::judge(ranks, sight.id()).findings) expect_printable(line);
         for (const hang::RankReport& rank : ranks) expect_printable(hang::sentence(rank, sight.id()));
     }
     void repair() {

@@ -103,14 +103,14 @@ std::vector<RankReport> ring(uint32_t n) {
 using Lines = std::vector<std::string>;
 
 TEST(Judge, CycleOfTwoAndFour) {
-    EXPECT_EQ(findings(ring(2), kJob), Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0"});
+    EXPECT_EQ(judge(ring(2), kJob).findings, Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0"});
     EXPECT_EQ(
-        findings(ring(4), kJob),
+        judge(ring(4), kJob).findings,
         Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 3, which waits for rank 0"});
 }
 
 TEST(Judge, ALongCycleIsDescribedBriefly) {
-    const Lines found = findings(ring(100), kJob);
+    const Lines found = judge(ring(100), kJob).findings;
     ASSERT_EQ(found.size(), 1u);
     EXPECT_LT(found[0].size(), 400u);
     EXPECT_NE(found[0].find("91 more"), std::string::npos) << found[0];
@@ -121,62 +121,64 @@ TEST(Judge, AWaitForItselfAndTwoCycles) {
     ranks.push_back(waiting(2, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 2)));
     // Rank 3 waits for rank 0, which is in the first cycle.
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 0)));
-    EXPECT_EQ(findings(ranks, kJob),
+    EXPECT_EQ(judge(ranks, kJob).findings,
               (Lines{"deadlock: rank 0 waits for rank 1, which waits for rank 0", "deadlock: rank 2 waits for itself"}));
 }
 
 TEST(Judge, AShortWaitIsNoHang) {
     std::vector<RankReport> ranks = ring(2);
     ranks[1] = waiting(1, Builder(2).wait("MPI_Recv", 0.05).waits_for(Kind::receive, 0));
-    EXPECT_EQ(findings(ranks, kJob), Lines{});
+    EXPECT_EQ(judge(ranks, kJob).findings, Lines{});
 }
 
 TEST(Judge, AWaitForAnyOfSeveralPeersCanStillEnd) {
     std::vector<RankReport> ranks = ring(2);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Waitany").any().waits_for(Kind::receive, 1).waits_for(Kind::receive, 2));
     ranks.push_back(computing(2));
-    for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
+    for (const std::string& line : judge(ranks, kJob).findings) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
     ranks[2] = waiting(2, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
-    EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 0");
+    EXPECT_EQ(judge(ranks, kJob).findings.at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 0");
 }
 
 TEST(Judge, AnAnySourceReceiveWaitsForAllMembers) {
     std::vector<RankReport> ranks = ring(3);
     ranks[0] = waiting(0, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, WaitReportPage::kAnyRank));
-    EXPECT_EQ(findings(ranks, kJob).at(0), "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
+    EXPECT_EQ(judge(ranks, kJob).findings.at(0),
+              "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0");
     ranks[2] = computing(2);
-    for (const std::string& line : findings(ranks, kJob)) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
+    for (const std::string& line : judge(ranks, kJob).findings) EXPECT_EQ(line.find("deadlock"), std::string::npos) << line;
 }
 
 TEST(Judge, TheRankForWhichAllOthersWait) {
     std::vector<RankReport> ranks = ring(3);
     ranks[2] = computing(2);
-    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which computes"});
+    EXPECT_EQ(judge(ranks, kJob).findings, Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which computes"});
     ranks[2].doing = Doing::finalized;
-    EXPECT_EQ(findings(ranks, kJob), Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which has called MPI_Finalize"});
+    EXPECT_EQ(judge(ranks, kJob).findings,
+              Lines{"rank 0 and rank 1 wait, in the end, for rank 2, which has called MPI_Finalize"});
 }
 
 TEST(Judge, AWaitForARankThatHasEnded) {
     std::vector<RankReport> ranks = ring(3);
-    EXPECT_FALSE(is_ended_awaited(ranks));
+    EXPECT_FALSE(judge(ranks, kJob).ended_awaited);
     for (const Doing other : {Doing::computing, Doing::starting, Doing::finalized, Doing::failed, Doing::ended}) {
         ranks[2].doing = other;
-        EXPECT_FALSE(is_ended_awaited(ranks)) << name(other);
+        EXPECT_FALSE(judge(ranks, kJob).ended_awaited) << name(other);
     }
     ranks[2].doing = Doing::exited;
-    EXPECT_TRUE(is_ended_awaited(ranks));
+    EXPECT_TRUE(judge(ranks, kJob).ended_awaited);
     ranks[0] = computing(0);  // rank 0 still computes, so it may send the message for which rank 1 waits
     ranks[1] = waiting(1, Builder(3).wait("MPI_Recv").waits_for(Kind::receive, 0));
-    EXPECT_FALSE(is_ended_awaited(ranks));
+    EXPECT_FALSE(judge(ranks, kJob).ended_awaited);
 }
 
 TEST(Judge, TheRankMissingFromACollective) {
     std::vector<RankReport> ranks;
     for (uint32_t i = 0; i < 3; ++i) ranks.push_back(waiting(i, Builder(4).wait("MPI_Barrier").collective(5, true)));
     ranks.push_back(waiting(3, Builder(4).wait("MPI_Recv").waits_for(Kind::receive, 1)));
-    EXPECT_EQ(findings(ranks, kJob), Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
+    EXPECT_EQ(judge(ranks, kJob).findings, Lines{"deadlock: rank 3 waits for rank 1, which waits for rank 3"});
     ranks[3] = computing(3);
-    EXPECT_EQ(findings(ranks, kJob), Lines{"ranks 0 to 2 wait, in the end, for rank 3, which computes"});
+    EXPECT_EQ(judge(ranks, kJob).findings, Lines{"ranks 0 to 2 wait, in the end, for rank 3, which computes"});
 }
 
 TEST(Judge, MembersInDifferentCollectives) {
@@ -184,11 +186,11 @@ TEST(Judge, MembersInDifferentCollectives) {
     ranks.push_back(waiting(0, Builder(2).wait("MPI_Barrier").collective(3, true)));
     ranks.push_back(waiting(1, Builder(2).wait("MPI_Bcast").collective(3, false).waits_for(Kind::member, 0)));
     EXPECT_EQ(
-        findings(ranks, kJob).at(0),
+        judge(ranks, kJob).findings.at(0),
         "different collectives on MPI_COMM_WORLD: rank 0 is in MPI_Barrier and rank 1 is in MPI_Bcast; all members must make "
         "the same calls in the same order (this is call 3)");
     ranks[1] = waiting(1, Builder(2).wait("MPI_Barrier").collective(3, true));
-    EXPECT_EQ(findings(ranks, kJob), Lines{});
+    EXPECT_EQ(judge(ranks, kJob).findings, Lines{});
 }
 
 TEST(Sentence, NearMisses) {
@@ -263,16 +265,16 @@ TEST(Names, RunsOfRanks) {
 }
 
 TEST(Judge, OnlyWaitsThatCannotEndAreStuck) {
-    EXPECT_TRUE(is_stuck(ring(4)));
+    EXPECT_TRUE(judge(ring(4), kJob).stuck);
     std::vector<RankReport> ranks = ring(2);
     ranks[1] = computing(1);
-    EXPECT_FALSE(is_stuck(ranks));
+    EXPECT_FALSE(judge(ranks, kJob).stuck);
     ranks[1].doing = Doing::finalized;
-    EXPECT_TRUE(is_stuck(ranks));
+    EXPECT_TRUE(judge(ranks, kJob).stuck);
     ranks = {computing(0)};
-    EXPECT_FALSE(is_stuck(ranks));
+    EXPECT_FALSE(judge(ranks, kJob).stuck);
     ranks[0].doing = Doing::stopped;
-    EXPECT_TRUE(is_stuck(ranks));
+    EXPECT_TRUE(judge(ranks, kJob).stuck);
 }
 
 TEST(Sentence, States) {
@@ -302,7 +304,7 @@ TEST(Check, GarbageIsHandledSafely) {
         rank.report = check(account, kNow);
         taken += rank.report.has_value();
         EXPECT_FALSE(sentence(rank, kJob).empty());
-        findings({rank, computing(0)}, kJob);
+        judge({rank, computing(0)}, kJob).findings;
     }
     EXPECT_GT(taken, 0);
     EXPECT_LT(taken, 20000);

@@ -95,15 +95,11 @@ Json json_of(const RankReport& rank, const CollectiveCalls& collectives, uint64_
     return out;
 }
 
-Json json_of(const JobReport& job) {
+Json json_of(const JobReport& job, const Verdict& verdict) {
     const CollectiveCalls collectives(job.ranks);
-    Json out{{"id", fmt::format("{:016x}", job.id)},
-             {"command", job.command},
-             {"size", job.size},
-             {"stuck", is_stuck(job.ranks)},
-             {"findings", findings(job.ranks, job.id)},
-             {"groups", Json::array()},
-             {"ranks", Json::array()}};
+    Json out{
+        {"id", fmt::format("{:016x}", job.id)}, {"command", job.command},  {"size", job.size},      {"stuck", verdict.stuck},
+        {"findings", verdict.findings},         {"groups", Json::array()}, {"ranks", Json::array()}};
     for (const RankGroup& group : groups(job.ranks, job.id)) {
         Json ranks = Json::array();
         for (size_t i : group.ranks) ranks.push_back(job.ranks[i].process.rank);
@@ -116,9 +112,9 @@ Json json_of(const JobReport& job) {
 
 }  // namespace
 
-std::string to_json(const std::vector<JobReport>& jobs) {
+std::string to_json(const std::vector<JobReport>& jobs, const std::vector<Verdict>& verdicts) {
     Json out{{"jobs", Json::array()}};
-    for (const JobReport& job : jobs) out["jobs"].push_back(json_of(job));
+    for (size_t i = 0; i < jobs.size(); ++i) out["jobs"].push_back(json_of(jobs[i], verdicts[i]));
     return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

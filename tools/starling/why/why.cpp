@@ -18,12 +18,19 @@ namespace {
 
 using hang::JobReport;
 using hang::RankReport;
+using hang::Verdict;
 
 constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< maximum wait for other hosts
 
-void sort_ranks(JobReport& job) {
-    std::sort(job.ranks.begin(), job.ranks.end(),
-              [](const RankReport& a, const RankReport& b) { return a.process < b.process; });
+/// Sorts the jobs' ranks and judges each job.
+std::vector<Verdict> judge_all(std::vector<JobReport>& jobs) {
+    std::vector<Verdict> verdicts;
+    for (JobReport& job : jobs) {
+        std::sort(job.ranks.begin(), job.ranks.end(),
+                  [](const RankReport& a, const RankReport& b) { return a.process < b.process; });
+        verdicts.push_back(hang::judge(job.ranks, job.id));
+    }
+    return verdicts;
 }
 
 void print_text(const JobReport& job, const std::vector<std::string>& found) {
@@ -34,9 +41,9 @@ void print_text(const JobReport& job, const std::vector<std::string>& found) {
 }
 
 /// Returns the exit code for a report that has jobs.
-int exit_code(const std::vector<JobReport>& jobs) {
+int exit_code(const std::vector<Verdict>& verdicts) {
     constexpr int kStuck = 3;
-    return std::any_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return hang::is_stuck(job.ranks); }) ? kStuck : 0;
+    return std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& one) { return one.stuck; }) ? kStuck : 0;
 }
 
 /// Returns whether a process has shown no activity for this time.
@@ -111,17 +118,17 @@ int run_why(const WhyOptions& options) {
     const std::string trouble = options.here ? std::string() : ask_other_hosts(options, jobs);
     std::erase_if(jobs, [](const JobReport& job) { return job.ranks.empty(); });
     if (options.quiet > 0 && !all_quiet(jobs, options.quiet)) return 0;
+    const std::vector<Verdict> verdicts = judge_all(jobs);
     if (options.ended_awaited &&
-        std::none_of(jobs.begin(), jobs.end(), [](const JobReport& job) { return hang::is_ended_awaited(job.ranks); }))
+        std::none_of(verdicts.begin(), verdicts.end(), [](const Verdict& one) { return one.ended_awaited; }))
         return 0;
-    for (JobReport& job : jobs) sort_ranks(job);
     if (options.json)
-        fmt::print("{}\n", hang::to_json(jobs));
+        fmt::print("{}\n", hang::to_json(jobs, verdicts));
     else
-        for (const JobReport& job : jobs) print_text(job, hang::findings(job.ranks, job.id));
+        for (size_t i = 0; i < jobs.size(); ++i) print_text(jobs[i], verdicts[i].findings);
     // Print which hosts are missing in the report.
     if (!trouble.empty()) fmt::print(options.json ? stderr : stdout, "  not seen: {}\n", trouble);
-    if (!jobs.empty()) return exit_code(jobs);
+    if (!jobs.empty()) return exit_code(verdicts);
     fmt::print(stderr, "starling: no job of yours runs here{}\n",
                options.job.empty() ? "" : " that is or contains " + options.job);
     return 1;
@@ -131,13 +138,14 @@ std::vector<std::string> explain_rank(const WhyOptions& options, uint32_t rank) 
     std::vector<JobReport> jobs = hang::look(options.job, 0, options.all_users, options.interval);
     const std::string trouble = options.here ? std::string() : ask_other_hosts(options, jobs);
     std::vector<std::string> lines;
-    for (JobReport& job : jobs) {
-        sort_ranks(job);
+    const std::vector<Verdict> verdicts = judge_all(jobs);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+        const JobReport& job = jobs[i];
         const hang::CollectiveCalls collectives(job.ranks);
         for (const RankReport& report : job.ranks)
             if (report.process.rank == rank) lines.push_back(hang::sentence(report, job.id, &collectives));
         lines.emplace_back();
-        for (const std::string& line : hang::findings(job.ranks, job.id)) lines.push_back("* " + line);
+        for (const std::string& line : verdicts[i].findings) lines.push_back("* " + line);
         for (const hang::RankGroup& group : hang::groups(job.ranks, job.id)) lines.push_back(group.text);
     }
     if (jobs.empty()) lines.emplace_back("The job has ended.");

@@ -22,7 +22,7 @@ struct WhyOptions {
     bool ended_awaited = false;  ///< true: report only if a process waits for one that has ended
 };
 
-/// Inspects and reports the jobs. Returns the exit code: 0 if no process is stuck (hang::is_stuck), 3 if one is, 1 if there is no such job.
+/// Inspects and reports the jobs. Returns the exit code: 0 if no process is stuck (hang::Verdict), 3 if one is, 1 if there is no such job.
 int run_why(const WhyOptions& options);
 
 /// Inspects one job and returns lines that explain the wait of one rank: its sentence, the findings, and the other ranks' states.
