@@ -177,21 +177,22 @@ Json protocol_list() {
     return out;
 }
 
-Json collect(const InfoOptions& options, bool everything) {
+// Collects the parts that the options name. `overview`: adds the installation and the numbers of functions.
+Json collect(const InfoOptions& parts, bool overview) {
     Json out;
-    if (everything) out["installation"] = installation();
-    if (everything || options.transports) out["transports"] = transport_list();
-    if (everything || options.transports) out["networks"] = network_list();
-    if (everything || options.protocols) out["protocols"] = protocol_list();
-    if (everything || options.collectives) {
+    if (overview) out["installation"] = installation();
+    if (parts.transports) out["transports"] = transport_list();
+    if (parts.transports) out["networks"] = network_list();
+    if (parts.protocols) out["protocols"] = protocol_list();
+    if (parts.collectives) {
         collective::read_overrides();
         out["collectives"] = collective::describe_selection();
     }
-    if (everything) out["functions"] = function_counts(functions());
-    if (everything) out["shmem_functions"] = function_counts(shmem_functions());
-    if (everything || options.variables) out["variables"] = variable_list();
-    if (everything || options.counters) out["counters"] = counter_list();
-    if (options.functions || options.missing) out["function_list"] = function_names(!options.functions);
+    if (overview) out["functions"] = function_counts(functions());
+    if (overview) out["shmem_functions"] = function_counts(shmem_functions());
+    if (parts.variables) out["variables"] = variable_list();
+    if (parts.counters) out["counters"] = counter_list();
+    if (parts.functions || parts.missing) out["function_list"] = function_names(!parts.functions);
     return out;
 }
 
@@ -300,15 +301,19 @@ void print(const Json& all) {
 
 int info(const InfoOptions& options) {
     read_config(true);
-    const bool parts = options.variables || options.missing || options.functions || options.transports || options.collectives ||
+    const bool named = options.variables || options.missing || options.functions || options.transports || options.collectives ||
                        options.counters || options.protocols;
-    const Json all = collect(options, options.all || !parts);
+    const bool overview = options.all || !named, summary = overview && !options.all && !options.json;
+    InfoOptions parts = options;
+    if (overview) parts.transports = parts.variables = true;
+    if (overview && !summary) parts.protocols = parts.collectives = parts.counters = true;
+    const Json all = collect(parts, overview);
     if (options.json)
         fmt::print("{}\n", all.dump(2));
-    else if (options.all || parts)
-        print(all);
-    else
+    else if (summary)
         print_summary(all);
+    else
+        print(all);
     return 0;
 }
 
