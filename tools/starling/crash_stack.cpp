@@ -5,20 +5,19 @@
 
 #include <cstring>
 
+#include "launch/common/hosts.h"
 #include "launch/process/stack_walk.h"
 
 namespace starling {
 
 int print_crash(const CrashOptions& options) {
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
     launch::ProcessStacks stacks = launch::walk_stacks(options.pid);
     launch::keep_from(stacks, options.thread, options.from);
     launch::hide_library_frames(stacks);
     const char* name = sigabbrev_np(options.signal);
-    const std::string text =
-        fmt::format("starling: rank {}, process {} on {}, has received SIG{} in\n{}", options.rank, options.pid, host,
-                    name ? name : std::to_string(options.signal).c_str(), launch::stacks_text(stacks, false));
+    const std::string text = fmt::format("starling: rank {}, process {} on {}, has received SIG{} in\n{}", options.rank,
+                                         options.pid, launch::host_name(), name ? name : std::to_string(options.signal).c_str(),
+                                         launch::stacks_text(stacks, false));
     // One write, so that texts of several ranks do not mix.
     return write(STDERR_FILENO, text.data(), text.size()) < 0;
 }

@@ -10,7 +10,10 @@
 
 namespace starling::launch {
 
-// The folder is next to bin/ after installation, or in the build tree for tests. It is lib, lib64, or the configured name.
+namespace {
+
+// Returns the path of `name` in the folder of Starling's libraries; empty: there is none. The folder is next to bin/ after installation, or in
+// the build tree for tests. It is lib, lib64, or the configured name.
 std::string find_library(const std::string& name) {
     char self[PATH_MAX];
     if (!realpath("/proc/self/exe", self)) return {};
@@ -24,6 +27,8 @@ std::string find_library(const std::string& name) {
     return {};
 }
 
+}  // namespace
+
 bool is_compat(std::string_view word) {
     for (const char* const* known = kChoices<Compat>; *known; ++known)
         if (word == *known) return true;
@@ -33,6 +38,11 @@ bool is_compat(std::string_view word) {
 std::string library_folder() {
     const std::string library = find_library("libmpi_abi.so.1");
     return library.empty() ? library : library.substr(0, library.rfind('/'));
+}
+
+Redirection find_redirection() {
+    Redirection found{find_library("compat/any/libstarling_redirect.so"), library_folder()};
+    return found.libraries.empty() ? Redirection() : found;
 }
 
 OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path) {

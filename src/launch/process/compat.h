@@ -15,10 +15,15 @@ namespace starling::launch {
 /// Returns whether `word` is a valid value of STARLING_COMPAT.
 bool is_compat(std::string_view word);
 
-/// Returns the path of `name` in the folder of Starling's libraries beside this program; empty: there is none.
-std::string find_library(const std::string& name);
 /// Returns the folder of Starling's libraries beside this program; empty: there is none.
 std::string library_folder();
+
+/// How the loader replaces libraries wherever it finds them (src/compat/redirect).
+struct Redirection {
+    std::string audit;  ///< the audit library, for LD_AUDIT; empty: Starling's libraries are missing, and none can be replaced
+    std::string libraries;  ///< the folder with the replacements, for kLibrariesVariable
+};
+Redirection find_redirection();
 
 /// Which libmpi_abi.so.1 the loader takes for a program that is linked with it.
 enum class OwnLibrary : uint8_t {

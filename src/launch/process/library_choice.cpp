@@ -31,12 +31,11 @@ void put_in_front(ProcessEnvironment& environment, const char* name, const std::
     environment.set(name, rest.empty() ? first : first + ":" + std::string(rest));
 }
 
-// Requests the audit library, which replaces libraries wherever the loader finds them (src/compat/redirect).
 void redirect(ProcessEnvironment& environment) {
-    const std::string libraries = library_folder(), audit = find_library("compat/any/libstarling_redirect.so");
-    if (libraries.empty() || audit.empty()) return;
-    environment.set(kLibrariesVariable, libraries);
-    if (environment.value("LD_AUDIT").find(audit) == std::string_view::npos) put_in_front(environment, "LD_AUDIT", audit);
+    const Redirection to = find_redirection();
+    if (to.audit.empty()) return;
+    environment.set(kLibrariesVariable, to.libraries);
+    if (environment.value("LD_AUDIT").find(to.audit) == std::string_view::npos) put_in_front(environment, "LD_AUDIT", to.audit);
 }
 
 // valgrind's own end of a process is reported as an error of the program if there is an audit library.

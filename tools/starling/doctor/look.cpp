@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <sstream>
 
 #include "base/library_mark.h"
+#include "launch/common/text.h"
 #include "launch/process/compat.h"
 #include "launch/process/elf_file.h"
 #include "launch/process/foreign_mpi_check.h"
@@ -62,10 +62,10 @@ bool is_systems_loader(const std::string& path) {
 
 // Returns the settings by which mpiexec has the loader replace libraries that the search path does not reach.
 std::string audit_variables() {
-    const std::string audit = launch::find_library("compat/any/libstarling_redirect.so");
-    if (audit.empty()) return {};
-    return "STARLING_COMPAT=auto " + (kLibrariesVariable + ("=" + starling::quoted(launch::library_folder()))) +
-           " LD_AUDIT=" + starling::quoted(audit) + " ";
+    const launch::Redirection to = launch::find_redirection();
+    if (to.audit.empty()) return {};
+    return "STARLING_COMPAT=auto " + (kLibrariesVariable + ("=" + starling::quoted(to.libraries))) +
+           " LD_AUDIT=" + starling::quoted(to.audit) + " ";
 }
 
 // Runs the loader itself for the list, because its search has many sources (tags of files, variables, a cache) and differs between C
@@ -122,8 +122,8 @@ bool is_mpi_name(const std::string& name) {
 }
 
 // Converts variants to one name: "mpi_file_open_" and "PMPI_File_open" are MPI_File_open.
-std::string canonical(std::string name) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+std::string canonical(std::string_view symbol) {
+    std::string name = launch::lowercase(symbol);
     if (name.starts_with("p")) name.erase(0, 1);
     for (const char* end : {"_f08_", "_f_", "_"})
         if (name.ends_with(end)) return name.substr(0, name.size() - std::string(end).size());
@@ -243,7 +243,7 @@ std::string on_path(const std::string& word) {
 
 }  // namespace
 
-bool for_the_loader(const std::string& file) { return ElfFile(file).valid() && !ElfFile(file).needed().empty(); }
+bool for_the_loader(const std::string& file) { return !ElfFile(file).needed().empty(); }
 
 Examination examine(const std::string& word) {
     Examination out;
