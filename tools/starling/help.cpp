@@ -11,6 +11,7 @@
 #include "launch/client/option_help.h"
 #include "launch/common/nearest_name.h"
 #include "launch/common/text.h"
+#include "usage.h"
 
 namespace starling {
 
@@ -18,15 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
+using launch::lowercase;
+
+/// The commands of the launcher, which share one page.
+constexpr std::string_view kLaunchers[] = {"mpiexec", "mpirun", "oshrun"};
 
 /// Removes the prefix p of the profiling interface and trailing parentheses: "PMPI_Send()" becomes "mpi_send".
 std::string plain_name(std::string_view topic) {
-    std::string name = lower(topic);
+    std::string name = lowercase(topic);
     if (name.starts_with("pmpi") || name.starts_with("pshmem_")) name.erase(0, 1);
     if (name.ends_with("()")) name.resize(name.size() - 2);
     return name;
@@ -35,7 +35,7 @@ std::string plain_name(std::string_view topic) {
 const HelpPage* find_page(std::string_view topic) {
     const std::string name = plain_name(topic);
     for (const HelpPage& page : help_pages()) {
-        if (std::any_of(page.names.begin(), page.names.end(), [&](std::string_view one) { return lower(one) == name; }))
+        if (std::any_of(page.names.begin(), page.names.end(), [&](std::string_view one) { return lowercase(one) == name; }))
             return &page;
     }
     return nullptr;
@@ -64,17 +64,15 @@ void print_contents(const CLI::App& app) {
     for (const HelpPage& page : help_pages())
         if (page.topic) fmt::print("  {:14}{}\n", page.names[0], page.title);
     fmt::print("\na command\n\n  mpiexec, oshrun");
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
-        fmt::print(", {}", command->get_name());
+    for (const CLI::App* command : shown_commands(app)) fmt::print(", {}", command->get_name());
     fmt::print("\n\nan MPI or OpenSHMEM function, such as MPI_Send, or a variable, such as STARLING_WAIT\n");
 }
 
 /// Returns all names that `starling help` knows: topics, functions, commands and variables.
 std::vector<std::string_view> all_names(const CLI::App& app) {
-    std::vector<std::string_view> names{"mpiexec", "mpirun", "oshrun"};
+    std::vector<std::string_view> names(std::begin(kLaunchers), std::end(kLaunchers));
     for (const HelpPage& page : help_pages()) names.insert(names.end(), page.names.begin(), page.names.end());
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
-        names.push_back(command->get_name());
+    for (const CLI::App* command : shown_commands(app)) names.push_back(command->get_name());
     size_t count = 0;
     const Variable* rows = variables(count);
     for (const Variable* row = rows; row != rows + count; ++row) names.push_back(row->name);
@@ -86,10 +84,10 @@ std::vector<std::string_view> similar(const CLI::App& app, std::string_view topi
     const std::string wanted = plain_name(topic);
     std::vector<std::pair<size_t, std::string_view>> found;
     for (const std::string_view name : all_names(app)) {
-        const size_t most = std::max<size_t>(1, wanted.size() / 4), distance = launch::edit_distance(lower(name), wanted);
+        const size_t most = std::max<size_t>(1, wanted.size() / 4), distance = launch::edit_distance(lowercase(name), wanted);
         if (distance <= most)
             found.emplace_back(distance, name);
-        else if (lower(name).find(wanted) != std::string::npos)
+        else if (lowercase(name).find(wanted) != std::string::npos)
             found.emplace_back(most + name.size(), name);
     }
     std::sort(found.begin(), found.end());
@@ -119,8 +117,7 @@ Json command_of(const CLI::App& command) {
                 {"footer", command.get_footer()},
                 {"options", options_of(command)},
                 {"commands", Json::array()}};
-    for (const CLI::App* below : command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
-        row["commands"].push_back(command_of(*below));
+    for (const CLI::App* below : shown_commands(command)) row["commands"].push_back(command_of(*below));
     return row;
 }
 
@@ -131,14 +128,14 @@ int print_help(const CLI::App& app, const std::string& topic) {
         print_contents(app);
         return 0;
     }
-    if (topic == "mpiexec" || topic == "mpirun" || topic == "oshrun") return std::fputs(launch::usage().c_str(), stdout) < 0;
+    if (std::find(std::begin(kLaunchers), std::end(kLaunchers), topic) != std::end(kLaunchers))
+        return std::fputs(launch::usage().c_str(), stdout) < 0;
     if (const HelpPage* page = find_page(topic)) {
         if (page->topic) fmt::print("{}\n\n", page->title);
         return std::fwrite(page->text.data(), 1, page->text.size(), stdout) != page->text.size();
     }
     if (const CLI::App* command = find_command(app, topic)) return std::fputs(command->help().c_str(), stdout) < 0;
-    if (print_variable(topic)) return 0;
-    if (print_variable("STARLING_" + topic)) return 0;
+    if (print_variable(topic) || print_variable("STARLING_" + topic)) return 0;
     const auto names = similar(app, topic);
     fmt::print(stderr, "starling: no help on {}{}{} (starling help lists all topics)\n", launch::printable(topic),
                names.empty() ? "" : "; did you mean ", names.empty() ? "" : launch::listed(names) + "?");
@@ -164,8 +161,10 @@ int print_tables(const CLI::App& app) {
         out["variables"].push_back({{"name", row->name}, {"doc", row->doc}});
     out["functions"] = Json::array();
     for (const HelpPage& page : help_pages()) {
-        if (!page.topic) out["functions"].push_back(page.names[0]);
-        if (page.topic) out["topics"].push_back({{"name", page.names[0]}, {"title", page.title}, {"text", page.text}});
+        if (page.topic)
+            out["topics"].push_back({{"name", page.names[0]}, {"title", page.title}, {"text", page.text}});
+        else
+            out["functions"].push_back(page.names[0]);
     }
     fmt::print("{}\n", out.dump(1));
     return 0;

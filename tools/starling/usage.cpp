@@ -30,8 +30,7 @@ std::string path_of(const CLI::App& command) {
 
 Names commands_of(const CLI::App& command) {
     Names names;
-    for (const CLI::App* below : command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
-        names.push_back(below->get_name());
+    for (const CLI::App* below : shown_commands(command)) names.push_back(below->get_name());
     return names;
 }
 
@@ -123,6 +122,10 @@ std::string description(const CLI::App& app, const CLI::App& command, const CLI:
 }
 
 }  // namespace
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& command) {
+    return command.get_subcommands([](const CLI::App* below) { return !below->get_group().empty(); });
+}
 
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

@@ -208,7 +208,7 @@ std::vector<ListLine> lines(const std::vector<JobView>& jobs, const Style& style
     for (const JobView& job : jobs) {
         add(out, {head_of(job)}, style, "\033[1m");
         add(out, {titles(columns, style)}, style, "\033[7m");
-        for (const RankView& rank : job.ranks) add(out, {line_of(rank, columns, style), &job, &rank}, style, color(rank.doing));
+        for (const RankView& rank : job.ranks) add(out, {line_of(rank, columns, style), &rank}, style, color(rank.doing));
         add(out, {""}, style);
     }
     return out;

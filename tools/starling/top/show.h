@@ -22,10 +22,9 @@ struct Style {
 /// Sorts each job's ranks: by rank, or by another value in descending order.
 void sort_ranks(std::vector<JobView>& jobs, const Style& style);
 
-/// One line of the list, and the job and the rank that it shows; null: a head, or an empty line.
+/// One line of the list, and the rank that it shows; null: a head, or an empty line.
 struct ListLine {
     std::string text;
-    const JobView* job = nullptr;
     const RankView* rank = nullptr;
 };
 
