@@ -7,7 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "headline.h"
 #include "page_files.h"
+#include "rank_output.h"
 #include "show.h"
 #include "what_if.h"
 
@@ -21,6 +23,7 @@ constexpr uint32_t kMostBins = 128;  ///< maximum rows of the heat map; a row ma
 constexpr size_t kMostFrames = 300;  ///< maximum positions of the slider over the run's phases
 constexpr size_t kMostSteps = 120;   ///< maximum steps of the time line of connections
 constexpr size_t kMostSites = 12;
+constexpr size_t kMostRows = 64;  ///< maximum rows of the table of ranks
 
 /// Rounds a number: three digits suffice for display, and keep the page small.
 double rounded(double number) {
@@ -176,7 +179,10 @@ Json data(const Run& run) {
         for (const Part& part : span.parts) process_seconds += part.seconds / static_cast<double>(run.files.size());
     Json jobs = Json::array();
     for (const Job& job : run.jobs) jobs.push_back({{"number", job.number}, {"first", job.first}, {"size", job.size}});
+    const RankTable table = rank_table(run);
     return {{"application", run.application},
+            {"headline", headline(run, table).text},
+            {"ranks", ranks_as_json(run, table, kMostRows)},
             {"command", fmt::format("{}", fmt::join(run.command, " "))},
             {"files", run.files},
             {"processes", run.processes},

@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kMostRanks = 1 << 24;  ///< limit of the ranks of all jobs together
 constexpr uint64_t kMostJobs = 1 << 20;
+constexpr uint64_t kMostProcessors = 1 << 16;
 constexpr uint64_t kMostOccurrence = uint64_t{1} << 53;
 
 /// Combines job and rank to one number, for use before all jobs are known.
@@ -87,6 +88,21 @@ Waits read_waits(const Json& object) {
     return waits;
 }
 
+CoreUse read_core_use(const Json& cores) {
+    CoreUse use;
+    use.known = true;
+    for (const Json& range : list_of(member(cores, "cpus"), "\"cpus\"")) {
+        const Json::array_t& ends = row_of(range, "a range of processors", 2);
+        const uint64_t first = count_of(ends[0], "the first processor of a range", 0, kMostProcessors);
+        const uint64_t last = count_of(ends[1], "the last processor of a range", first, kMostProcessors);
+        for (uint64_t cpu = first; cpu <= last; ++cpu) use.cpus.push_back(static_cast<uint32_t>(cpu));
+    }
+    use.cpu = amount_of(member(cores, "cpu"), "\"cpu\"");
+    use.polled = std::min(use.cpu, amount_of(member(cores, "polled"), "\"polled\""));
+    use.core_wait = amount_of(member(cores, "waited"), "\"waited\"");
+    return use;
+}
+
 }  // namespace
 
 struct Reader::Implementation {
@@ -100,6 +116,7 @@ struct Reader::Implementation {
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;
     std::vector<Event> events;
+    std::unordered_map<uint64_t, CoreUse> core_use;
 
     void header(const Json& object);
     void job(const Json& object);
@@ -282,7 +299,9 @@ void Reader::Implementation::phase(const Json& object) {
 }
 
 void Reader::Implementation::end(const Json& object) {
-    process(member(object, "job"), member(object, "rank"));
+    const uint64_t who = process(member(object, "job"), member(object, "rank"));
+    if (const auto cores = object.find("cores"); cores != object.end() && run.files.size() == 1)
+        core_use[who] = read_core_use(*cores);
     const std::string& how = text_of(member(object, "how"), "\"how\"");
     (how == "finalized" ? run.finalized : run.ended_early) += 1;
 }
@@ -399,6 +418,8 @@ Run Reader::finish() {
     for (auto& [site, calls] : all.collectives)
         all.run.collectives[site] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean, calls.squares * mean};
     for (const auto& [place, waits] : all.waiting) all.run.waiting[place].add(waits, mean);
+    all.run.core_use.resize(all.run.processes);
+    for (auto& [who, use] : all.core_use) all.run.core_use[all.index(who)] = std::move(use);
     for (const Event& event : all.events)
         all.run.connections.push_back({event.when, all.index(event.at), all.index(event.peer), event.opened});
     std::stable_sort(all.run.connections.begin(), all.run.connections.end(),

@@ -109,6 +109,15 @@ struct WaitPlace {
     auto operator<=>(const WaitPlace&) const = default;
 };
 
+/// A process's use of its cores between MPI_Init and MPI_Finalize.
+struct CoreUse {
+    bool known = false;          ///< false: the process ended early, or the file is older
+    std::vector<uint32_t> cpus;  ///< processors on which the process may run, in order
+    double cpu = 0;              ///< processor time of all threads, s
+    double polled = 0;           ///< part of `cpu` that was spent on polling in waits, s
+    double core_wait = 0;        ///< time for which the main thread was ready to run and had no core, s
+};
+
 struct Run {
     std::string application, starling;
     std::vector<std::string> command;
@@ -118,6 +127,7 @@ struct Run {
     std::vector<Span> spans;  ///< spans of the run, in the order in which they began
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;        ///< waits by place, summed over all processes
+    std::vector<CoreUse> core_use;             ///< by process; from the first file only
     std::vector<ConnectionEvent> connections;  ///< events of connections, in order; from the first file only
     uint64_t finalized = 0, ended_early = 0;   ///< processes that ended with and without MPI_Finalize, over all files
 

@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "headline.h"
 #include "pairs.h"
+#include "rank_output.h"
 #include "table.h"
 #include "what_if.h"
 
@@ -261,7 +263,9 @@ std::string show(const Run& all, const ShowWish& wish) {
     const Run chosen = one_phase ? only(all, wish.phase) : Run{};
     const Run& run = one_phase ? chosen : all;
     // Collectives and waits are recorded by call site, not by phase, so they are left out for one phase.
-    return head(run) + paths(run) + phases(run, wish) + top_pairs(run, wish) + between_hosts(run) + waiting(run) +
+    const RankTable table = rank_table(run);
+    return head(run) + "\n" + headline(run, table).text + "\n" + ranks_as_text(run, table, wish.top) + paths(run) +
+           phases(run, wish) + top_pairs(run, wish) + between_hosts(run) + waiting(run) +
            (one_phase ? std::string() : waiting_places(run, wish) + collectives(run, wish)) + gain(run);
 }
 
