@@ -67,6 +67,17 @@ class Doctor(unittest.TestCase):
         self.assertEqual(self.examine(program)["mpi"][0]["interface"], "standard")
         self.assertIn(f"start it by: mpiexec -n 4 {program}", self.ask(program).stdout)
 
+    def test_a_program_in_the_working_directory_needs_no_slash(self):
+        """The loader takes a name without a slash for that of a library. A file of another machine it calls missing."""
+        program = self.make(BUILD / "bin" / "mpicc", "one.c", "here")
+        done = subprocess.run([BUILD / "bin" / "starling", "doctor", "here"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("start it by: mpiexec -n 4 here\n", done.stdout)
+        content = bytearray(program.read_bytes())
+        content[18:20] = (0x5441).to_bytes(2, "little")  # e_machine: an old number of MicroBlaze
+        (self.folder / "elsewhere").write_bytes(content)
+        self.assertIn("neither a program or library of this machine", self.examine(self.folder / "elsewhere", 1)["problem"])
+
     def test_a_program_that_needs_no_mpi(self):
         program = self.make("gcc", "plain.c", "plain")
         self.assertEqual(self.examine(program)["mpi"], [])

@@ -257,6 +257,20 @@ class Starting(Case):
         path.chmod(0o755)
         self.assertIn("interpreter or loader", self.mpiexec("./bad")[2])
 
+    def test_a_program_of_another_machine_is_no_script(self):
+        """The kernel runs neither, but the shell runs a script without #!."""
+        path = pathlib.Path(self.directory, "program")
+        program = bytearray(pathlib.Path("/bin/true").read_bytes())
+        program[18:20] = (0x5441).to_bytes(2, "little")  # e_machine: an old number of MicroBlaze
+        path.write_bytes(program)
+        path.chmod(0o755)
+        code, out, err = self.mpiexec("-n", 2, "./program")
+        self.assertEqual((code, out, err.count("\n")), (127, "", 1), err)
+        self.assertIn("'./program'", err)
+        self.assertIn("it is built for another machine, or damaged", err)
+        path.write_text("echo script $1\n")
+        self.assertEqual(self.mpiexec("./program", "runs")[:2], (0, "script runs\n"))
+
     def test_a_missing_second_command_ends_the_first(self):
         begin = time.monotonic()
         code, _, err = self.mpiexec("-n", 2, "sleep", 60, ":", "nonesuch")

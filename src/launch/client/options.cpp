@@ -235,7 +235,9 @@ class Parser {
         } else if (const char* value = std::getenv(text.c_str())) {
             global_.emplace_back(text, value);
         } else {
-            error_ = "'-x " + text + "': the environment has no such variable; give a value with -x " + text + "=...";
+            // Job scripts list variables that are set on some machines only; Open MPI warns as well.
+            out_.notes.push_back("'-x " + text + "' is ignored: the environment has no such variable; -x " + text +
+                                 "=VALUE sets it");
         }
     }
 
@@ -502,7 +504,11 @@ std::string Parser::unknown_option(std::string_view given, std::string_view name
         });
     }
     std::string text = "unknown option '" + std::string(given) + "'";
-    if (edits <= std::max<size_t>(1, name.size() / 3)) {
+    const size_t digits = std::min(name.find_first_of("0123456789"), name.size());
+    if (const Option* option = find(name.substr(0, digits)); option && digits < name.size()) {
+        text += "; did you mean '" + std::string(given.substr(0, given.size() - name.size() + digits)) + " " +
+                std::string(name.substr(digits)) + "'?";
+    } else if (edits <= std::max<size_t>(1, name.size() / 3)) {
         text += std::string("; did you mean '") + (nearest.size() > 1 ? "--" : "-") + std::string(nearest) + "'?";
     }
     return text + " (mpiexec --help lists all)";

@@ -45,6 +45,17 @@ void begin_on_free_core(const ProcessStart& start) {
     sched_setaffinity(0, sizeof *start.usable, start.usable);
 }
 
+// Returns whether a file may be a script: its first line has no zero byte, unlike those of programs. Shells apply this rule, too.
+bool may_be_script(const char* path) {
+    char begin[80];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd < 0 ? 0 : read(fd, begin, sizeof begin);
+    if (fd >= 0) close(fd);
+    for (ssize_t i = 0; i < bytes && begin[i] != '\n'; ++i)
+        if (begin[i] == '\0') return false;
+    return true;
+}
+
 // Runs in the vfork child, on the memory of the suspended parent: only system calls are allowed.
 [[noreturn]] void become(const ProcessStart& start, pid_t launcher, char* const* script_argv, ExecOutcome& outcome) {
     if (start.guard_slot) *start.guard_slot = getpid();
@@ -63,7 +74,11 @@ void begin_on_free_core(const ProcessStart& start) {
     if (start.keeps_writing) signal(SIGTTOU, SIG_IGN);
     if (start.signals) sigprocmask(SIG_SETMASK, start.signals, nullptr);
     execve(start.path, start.argv, start.envp);
-    if (errno == ENOEXEC) execve("/bin/sh", script_argv, start.envp);  // run a script without #! by the shell, as execvp does
+    if (errno == ENOEXEC) {
+        // The shell runs a script without #!, as execvp does. It would take a program of another machine for a script as well.
+        if (may_be_script(start.path)) execve("/bin/sh", script_argv, start.envp);
+        errno = ENOEXEC;
+    }
     fail_step(outcome, "exec");
 }
 

@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <string_view>
 
+// The head of the file that contains this code, which the linker provides.
+extern "C" [[gnu::visibility("hidden")]] const Elf64_Ehdr __ehdr_start;
+
 namespace starling::launch {
 
 namespace {
@@ -40,7 +43,8 @@ bool ElfFile::read(uint64_t offset, T* out, uint64_t count) const {
 bool ElfFile::read_segments() {
     Elf64_Ehdr head{};
     if (!read(0, &head, 1) || std::string_view(reinterpret_cast<char*>(head.e_ident), SELFMAG) != ELFMAG ||
-        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB || head.e_phentsize != sizeof(Elf64_Phdr))
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
+        head.e_machine != __ehdr_start.e_machine || head.e_phentsize != sizeof(Elf64_Phdr))
         return false;
     segments_.resize(head.e_phnum);
     return read(head.e_phoff, segments_.data(), segments_.size());

@@ -11,7 +11,7 @@
 
 namespace starling::launch {
 
-/// An ELF file of this machine's word size and byte order. Reads on demand; inconsistent parts of the file are treated as missing. Not
+/// An ELF file of this machine's kind of processor. Reads on demand; inconsistent parts of the file are treated as missing. Not
 /// thread-safe.
 class ElfFile {
   public:
@@ -20,7 +20,7 @@ class ElfFile {
     ElfFile& operator=(const ElfFile&) = delete;
     ~ElfFile();
 
-    /// Returns whether the file is an ELF file: scripts, static archives and unreadable files are not.
+    /// Returns whether the file is such a file: scripts, programs of other machines and unreadable files are not.
     bool valid() const { return !segments_.empty(); }
     /// Returns the loader that the program requests; empty for libraries and static programs.
     std::string interpreter() const;

@@ -75,7 +75,8 @@ std::string audit_variables() {
 Listing list(const std::string& file, const std::string& in_front) {
     std::string loader = ElfFile(file).interpreter();
     if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
-    std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " + starling::quoted(file) + " 2>&1";
+    std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " +
+                          starling::quoted(fs::absolute(file).string()) + " 2>&1";  // a name without '/' is searched for
     if (!in_front.empty())
         command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " +
                   audit_variables() + command;
