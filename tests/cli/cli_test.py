@@ -29,7 +29,7 @@ class Usage(unittest.TestCase):
         code, out, err = run("starling", *words)
         self.assertEqual((code, out), (WRONG_USAGE, ""), err)
         self.assertEqual(len(err.splitlines()), 1, err)
-        self.assertRegex(err, r"^starling[ \w]*: .* \(starling[ \w]* --help lists all\)$")
+        self.assertRegex(err, r"^starling[ \w-]*: .* \(starling[ \w-]* --help lists all\)$")
         for text in wanted:
             self.assertIn(text, err)
 

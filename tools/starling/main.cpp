@@ -11,6 +11,7 @@
 #include "profile/command.h"
 #include "starling/crash_stack.h"
 #include "starling/doctor/doctor.h"
+#include "starling/python/python_env.h"
 #include "starling/top/top.h"
 #include "starling/why/why.h"
 #include "usage.h"
@@ -88,6 +89,18 @@ int main(int argc, char** argv) {
     doctor_command->add_option("file", doctor.files, "Programs, libraries, or folders with such files")->required();
     doctor_command->add_flag("--json", doctor.json, "The same as JSON");
     doctor_command->callback([&] { result = starling::run_doctor(doctor); });
+
+    starling::PythonOptions python;
+    CLI::App* python_command =
+        app.add_subcommand("python-env", "Print or install what a Python that mpiexec does not start needs for mpi4py");
+    python_command->add_option("python", python.python, "The interpreter, a path or a name in PATH")->capture_default_str();
+    python_command->add_option("--shell", python.shell, "Whose commands to print: sh or fish")
+        ->check(CLI::IsMember({"sh", "fish"}))
+        ->capture_default_str();
+    CLI::Option* install =
+        python_command->add_flag("--install", python.install, "Write a .pth file, which this Python reads whenever it starts");
+    python_command->add_flag("--remove", python.remove, "Remove that file")->excludes(install);
+    python_command->callback([&] { result = starling::python_env(python); });
 
     CLI::App* daemon_command = app.add_subcommand("daemon", "The user's daemon: start, stop or status");
     daemon_command->prefix_command();
