@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate docs install header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs simulate docs install install-strip header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks, and installs what tests need.
 build: packages configure
@@ -87,13 +87,13 @@ test-wheel: build
 	@tools/install-packages build package
 	@tests/wheel/run $(BUILD) mpi4py
 
-# Packages for Debian (tools/deb), and a trial of them on a copy of this machine, as root.
+# Packages for Debian (debian/), and a trial of them on a copy of this machine, as root.
 deb: build
 	@tools/install-packages build package
-	@tools/deb/build $(BUILD) $(BUILD)/debs
+	@tools/deb $(BUILD) $(BUILD)/debs
 
 test-deb: build
-	@tools/install-packages build test package
+	@tools/install-packages build test package deb
 	@tests/deb/run $(BUILD)
 
 # Programs of Debian's that are linked with Open MPI: the packages that its text names are there already.
@@ -123,6 +123,10 @@ test-shmem-random: build
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+# The same without debug information.
+install-strip: build
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
 
 # The documents as a site with search, in build/site/html.
 docs:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds small projects like users do, with a tree of Starling: check.py CASE BUILD-DIRECTORY
 
-Cases: show, compile, cmake, autoconf, pkg-config, install.
+Cases: show, compile, cmake, autoconf, pkg-config, install, install-strip.
 """
 
 import os
@@ -250,8 +250,21 @@ def install(tree, work):
     expect(f"{moved}/lib/libmpi_abi.so.1" in out, out)
 
 
+def install_strip(tree, work):
+    """An installation without debug information works, and no file names the build tree."""
+    tree.run("cmake", "--install", str(tree.root), "--prefix", str(work / "stripped"), "--strip")
+    installed = Tree(work / "stripped")
+    for path in (p for p in (work / "stripped").rglob("*") if p.is_file() and not p.is_symlink()):
+        data = path.read_bytes()
+        expect(str(tree.root).encode() not in data, f"{path} names the build tree")
+        if data.startswith(b"\x7fELF"):
+            sections = tree.run("readelf", "--section-headers", "--wide", str(path))
+            expect(".symtab" not in sections and ".debug_" not in sections, f"{path} is not stripped")
+    compile_programs(installed, work)
+
+
 CASES = {"show": show, "compile": compile_programs, "cmake": cmake, "autoconf": autoconf, "pkg-config": pkg_config,
-         "install": install}
+         "install": install, "install-strip": install_strip}
 
 
 def main():
