@@ -10,10 +10,7 @@
 
 namespace starling::launch {
 
-namespace {
-
-// Returns the path of `name` in the folder of Starling's libraries; empty: there is none. The folder is next to bin/ after installation, or in
-// the build tree for tests. It is lib, lib64, or the configured name.
+// The folder is next to bin/ after installation, or in the build tree for tests. It is lib, lib64, or the configured name.
 std::string find_library(const std::string& name) {
     char self[PATH_MAX];
     if (!realpath("/proc/self/exe", self)) return {};
@@ -26,8 +23,6 @@ std::string find_library(const std::string& name) {
         }
     return {};
 }
-
-}  // namespace
 
 bool is_compat(std::string_view word) {
     for (const char* const* known = kChoices<Compat>; *known; ++known)

@@ -15,6 +15,8 @@ namespace starling::launch {
 /// Returns whether `word` is a valid value of STARLING_COMPAT.
 bool is_compat(std::string_view word);
 
+/// Returns the path of `name` in the folder of Starling's libraries beside this program; empty: there is none.
+std::string find_library(const std::string& name);
 /// Returns the folder of Starling's libraries beside this program; empty: there is none.
 std::string library_folder();
 
