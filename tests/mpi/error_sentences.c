@@ -46,6 +46,9 @@ static void two_calls(void) {
     expect(same, MPI_ERR_RANK, "no rank 90211");
     in_thread(expect_first, &first);
     expect(second, MPI_ERR_TAG, "tag -4711");
+    expect(MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_SELF), MPI_ERR_RANK, "there is no rank 1 in a communicator of 1 process");
+    CHECK(!strstr(text_of(first), "of 1 processes") && (strstr(text_of(first), "mpiexec -n N") != NULL) == (size == 1), "the remedy is wrong: %s",
+          text_of(first));
     CHECK(strncmp(text_of(first), "MPI_ERR_RANK: ", 14) == 0, "the text begins with the class: %s", text_of(first));
 }
 

@@ -287,6 +287,16 @@ class OtherHosts(unittest.TestCase):
                                             env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
                     self.assertIn("faraway: the agent prints without end", result.stdout + result.stderr)
 
+    def test_a_carriage_return_of_the_agent_is_not_shown(self):
+        """ssh ends its own lines with one."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder, "agent")
+            script.write_text("#!/bin/sh\nprintf 'ssh: no such host\\r\\n' >&2\nexit 255\n", encoding="utf-8")
+            script.chmod(0o755)
+            for command in (["why"], ["top", "--once", "--interval", "0.1"]):
+                result = subprocess.run([STARLING, *command, "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT,
+                                        env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
+                self.assertRegex(result.stdout + result.stderr, "faraway: ssh: no such host(\n|$)")
 
     def test_why_asks_the_hosts_of_the_command_line(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -144,7 +144,8 @@ void Agents::take_line(Host& host, const std::string& line, const Take& take) {
     const bool taken = take(host.name, line);
     host.heard |= taken;
     host.refused = taken ? 0 : host.refused + line.size() + 1;
-    if (!taken && !line.empty()) host.complaint = job::printable(line.data(), std::min<size_t>(line.size(), 120));
+    const size_t length = line.ends_with('\r') ? line.size() - 1 : line.size();  // ssh ends its lines with both characters
+    if (!taken && length > 0) host.complaint = job::printable(line.data(), std::min<size_t>(length, 120));
 }
 
 void Agents::give_up(Host& host, const char* why) {

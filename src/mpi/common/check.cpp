@@ -156,7 +156,9 @@ int bad_handle(comm::Comm* comm, int error_class, const char* what) {
 
 int bad_rank(comm::Comm* comm, int rank) {
     const char* group = comm->is_inter ? "remote group" : "communicator";
-    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d processes", rank, group, comm->peer_count));
+    const bool alone = comm == comm::world() && comm->peer_count == 1;  // a job that was started without mpiexec, or without -n
+    return raise(comm, fail(MPI_ERR_RANK, "there is no rank %d in a %s of %d process%s%s", rank, group, comm->peer_count,
+                            comm->peer_count == 1 ? "" : "es", alone ? "; mpiexec -n N starts a job of N processes" : ""));
 }
 
 int bad_root(comm::Comm* comm, int root) {
