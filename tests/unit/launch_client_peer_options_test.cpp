@@ -11,6 +11,7 @@
 #include "launch/client/option_help.h"
 #include "launch/client/options.h"
 #include "launch/client/peer_options.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 namespace {

@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
-#include <sstream>
 
 #include "base/config.h"
 #include "job/segment_view.h"
@@ -33,17 +31,10 @@ constexpr size_t kMostRefused = 1 << 20;   ///< limit in bytes of output that `s
 
 std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
-    std::istringstream words(config().launcher_agent);
-    return {std::istream_iterator<std::string>(words), {}};
+    return launch::words_of(config().launcher_agent);
 }
 
 }  // namespace
-
-std::string quoted(const std::string& word) {
-    std::string out = "'";
-    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
 
 Agents::~Agents() {
     for (Host& host : hosts_) {
@@ -83,7 +74,7 @@ void Agents::start(Host& host) const {
     std::error_code ignored;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
     std::vector<std::string> words = agent_words();
-    words.insert(words.end(), {host.name, quoted(program)});
+    words.insert(words.end(), {host.name, launch::shell_word(program)});
     words.insert(words.end(), words_.begin(), words_.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

@@ -55,7 +55,4 @@ class Agents {
     size_t left_out_ = 0;
 };
 
-/// Returns a word in quotes, so that a shell reads it unchanged.
-std::string quoted(const std::string& word);
-
 }  // namespace starling

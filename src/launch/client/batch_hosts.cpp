@@ -1,10 +1,9 @@
 #include "launch/client/batch_hosts.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <unordered_map>
 
+#include "launch/common/process_start.h"
 #include "launch/common/text.h"
 
 namespace starling::launch {
@@ -40,15 +39,9 @@ class SlotCounter {
     std::unordered_map<std::string, size_t> known_;
 };
 
-bool is_in_path(const std::string& command) {
+bool is_in_path(std::string_view command) {
     const char* path = manager_variable("PATH");
-    std::string_view rest = path ? path : "";
-    while (!rest.empty()) {
-        const size_t colon = rest.find(':');
-        if (access((std::string(rest.substr(0, colon)) + "/" + command).c_str(), X_OK) == 0) return true;
-        rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-    }
-    return false;
+    return path && !find_program(command, path, "/").empty();
 }
 
 // Reads a file with a host per line and slot. With `counted`, the second word of a line is the number of slots.

@@ -1,7 +1,8 @@
 #include "launch/client/dry_run.h"
 
-#include <algorithm>
 #include <cstdio>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "launch/common/processor_placement.h"
@@ -25,11 +26,12 @@ int print_preview(const PlacementPreview& preview) {
         return kCannotPlace;
     }
     std::vector<std::pair<std::string, std::vector<uint32_t>>> hosts;
+    std::unordered_map<std::string_view, size_t> known;
     for (uint32_t rank = 0; rank < preview.host_of_rank.size(); ++rank) {
         const std::string& name = preview.host_of_rank[rank];
-        auto host = std::find_if(hosts.begin(), hosts.end(), [&](const auto& known) { return known.first == name; });
-        if (host == hosts.end()) host = hosts.insert(host, {name, {}});
-        host->second.push_back(rank);
+        const auto [at, fresh] = known.try_emplace(name, hosts.size());
+        if (fresh) hosts.push_back({name, {}});
+        hosts[at->second].second.push_back(rank);
     }
     for (const auto& [name, ranks] : hosts) std::printf("host %s would have %s\n", name.c_str(), ranks_text(ranks).c_str());
     uint32_t first = 0;

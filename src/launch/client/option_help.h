@@ -27,6 +27,13 @@ void for_each_name(std::string_view names, Use use) {
     }
 }
 
+/// Returns whether a comma-separated list has this name.
+inline bool has_name(std::string_view names, std::string_view name) {
+    bool found = false;
+    for_each_name(names, [&](std::string_view one) { found |= one == name; });
+    return found;
+}
+
 /// Returns a title such as "Hosts (default: this host)".
 std::string_view title_of(OptionGroup group);
 

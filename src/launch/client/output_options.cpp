@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "launch/common/text.h"
+
 namespace starling::launch {
 
 namespace {
@@ -16,14 +18,8 @@ std::string absolute_path(std::string_view path) {
     return std::filesystem::absolute(std::filesystem::path(path), ignored).string();
 }
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
 bool read_qualifier(std::string_view word, OutputQualifiers& out) {
-    const std::string name = lower(word);
+    const std::string name = lowercase(word);
     if (name == "nocopy") out.no_copy = true;
     if (name == "nojobid") out.no_job = true;
     return name == "nocopy" || name == "nojobid";
@@ -68,7 +64,7 @@ std::string read_word(std::string_view text, OutputStyle& out, bool& tags, std::
     OutputQualifiers qualifiers;
     const std::string_view word = without_qualifiers(text, qualifiers);
     const size_t equals = word.find('=');
-    const std::string name = lower(word.substr(0, equals));
+    const std::string name = lowercase(word.substr(0, equals));
     if (equals != std::string_view::npos && name == "dir") return set_directory(word.substr(equals + 1), qualifiers, out);
     if (equals != std::string_view::npos && name == "file") return set_file(word.substr(equals + 1), qualifiers, out);
     if (name == "tag" || name == "tag-fullname") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "launch/client/option_help.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -37,12 +38,9 @@ std::span<const PeerOption> peer_options() { return kPeerOptions; }
 std::span<const SharedName> shared_names() { return kSharedNames; }
 
 const PeerOption* find_peer_option(std::string_view name) {
-    for (const PeerOption& option : kPeerOptions) {
-        bool found = false;
-        for_each_name(option.names, [&](std::string_view here) { found |= here == name; });
-        if (found) return &option;
-    }
-    return nullptr;
+    const auto found = std::find_if(std::begin(kPeerOptions), std::end(kPeerOptions),
+                                    [&](const PeerOption& option) { return has_name(option.names, name); });
+    return found == std::end(kPeerOptions) ? nullptr : found;
 }
 
 const SharedName* find_shared_name(std::string_view name) {
@@ -64,17 +62,6 @@ std::string peers_text(std::string_view peers) {
         text += titles[i];
     }
     return text;
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-    std::vector<std::string> words;
-    while (true) {
-        const size_t begin = text.find_first_not_of(" \t");
-        if (begin == std::string_view::npos) return words;
-        text.remove_prefix(begin);
-        words.emplace_back(text.substr(0, text.find_first_of(" \t")));
-        text.remove_prefix(words.back().size());
-    }
 }
 
 std::vector<std::string> translation_of(const PeerOption& option, const std::string& value) {

@@ -38,9 +38,6 @@ const SharedName* find_shared_name(std::string_view name);
 /// Returns the launchers in words: "Open MPI 4 and 5, and MPICH".
 std::string peers_text(std::string_view peers);
 
-/// Returns the words of a text that blanks separate.
-std::vector<std::string> words_of(std::string_view text);
-
 /// Returns the options that a translated row stands for, with the value in its place.
 std::vector<std::string> translation_of(const PeerOption& option, const std::string& value);
 

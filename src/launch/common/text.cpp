@@ -16,6 +16,12 @@ std::string_view parse_word(std::string_view& text) {
     return word;
 }
 
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words;
+    for (std::string_view word = parse_word(text); !word.empty(); word = parse_word(text)) words.emplace_back(word);
+    return words;
+}
+
 std::string read_lines(const std::string& what, const std::string& path,
                        const std::function<std::string(std::string_view)>& take) {
     FILE* file = std::fopen(path.c_str(), "re");

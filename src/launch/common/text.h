@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace starling::launch {
 
@@ -20,6 +21,9 @@ bool read_number(std::string_view text, Number& out) {
 
 /// Removes the next word from the front of `text` and returns it without surrounding blanks; empty at the end.
 std::string_view parse_word(std::string_view& text);
+
+/// Returns the words of a text that blanks separate.
+std::vector<std::string> words_of(std::string_view text);
 
 /// Returns "1 host" or "3 hosts", "1 process" or "3 processes".
 std::string number_of(uint64_t count, std::string_view noun);

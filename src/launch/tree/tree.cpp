@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/version.h"
 #include "control/start_server.h"
+#include "launch/common/text.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -16,16 +17,6 @@ namespace starling::launch {
 using Implementation = Tree::Implementation;
 
 namespace {
-
-std::vector<std::string> words(std::string_view text) {
-    std::vector<std::string> list;
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(' '), text.size());
-        if (end > 0) list.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return list;
-}
 
 std::string machine_name() {
     char name[HOST_NAME_MAX + 1] = "localhost";
@@ -42,7 +33,7 @@ TreeSettings TreeSettings::from_config() {
     settings.version = version_text();
     settings.munge = variables.authentication == Authentication::munge;
     settings.encrypt = variables.encryption;
-    settings.agent = words(variables.launcher_agent ? variables.launcher_agent : "");
+    settings.agent = words_of(variables.launcher_agent ? variables.launcher_agent : "");
     settings.program = control::find_starlingd();
     if (settings.program.empty()) settings.program = "starlingd";  // without a path, so that other hosts search for it in PATH
     settings.interfaces = variables.daemon_interfaces ? variables.daemon_interfaces : "";

@@ -395,10 +395,7 @@ bool Universe::wants_input(const JobClient& patron) const {
 }
 
 void Universe::input(JobClient& patron, std::string data) {
-    UniverseJob* job = nullptr;
-    for (UniverseJob& other : jobs_) {
-        if (other.patron == &patron && other.number == 0) job = &other;
-    }
+    UniverseJob* job = first_job(patron);
     if (!job) return;
     job->input_awaited = job->input_hosts().intersection(job->holders);
     send_order(job->input_awaited, job->order(OrderKind::input, std::move(data)));

@@ -205,6 +205,9 @@ class Universe {
     UniverseJob* find(job::JobId id);
     JobClient* find_client(uint64_t id);
     const UniverseJob* first_job(const JobClient& patron) const;
+    UniverseJob* first_job(const JobClient& patron) {
+        return const_cast<UniverseJob*>(static_cast<const Universe*>(this)->first_job(patron));
+    }
     void detail(const JobClient& patron, const std::string& sentence);
 
     EventLoop& loop_;

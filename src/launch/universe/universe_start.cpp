@@ -175,10 +175,8 @@ void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, 
 void Universe::display_map(const UniverseJob& job) {
     const job::JobDescription& description = job.description;
     std::vector<std::vector<uint32_t>> ranks(job.tree_hosts.size());
-    for (uint32_t host = 0; host < ranks.size(); ++host)
-        for (const job::Placement& run : description.placements)
-            if (run.host == host)
-                for (uint32_t i = 0; i < run.count; ++i) ranks[host].push_back(run.first + i * run.stride);
+    for (const job::Placement& run : description.placements)
+        for (uint32_t i = 0; i < run.count; ++i) ranks[run.host].push_back(run.first + i * run.stride);
     const std::string of = job.number > 0 ? " in spawned job " + std::to_string(job.number) : "";
     for (uint32_t host = 0; host < ranks.size(); ++host) {
         std::sort(ranks[host].begin(), ranks[host].end());

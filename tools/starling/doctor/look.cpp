@@ -18,7 +18,6 @@
 #include "launch/process/compat.h"
 #include "launch/process/elf_file.h"
 #include "launch/process/foreign_mpi_check.h"
-#include "starling/agents.h"
 #include "starling/functions.h"
 
 namespace starling {
@@ -64,8 +63,8 @@ bool is_systems_loader(const std::string& path) {
 std::string audit_variables() {
     const launch::Redirection to = launch::find_redirection();
     if (to.audit.empty()) return {};
-    return "STARLING_COMPAT=auto " + (kLibrariesVariable + ("=" + starling::quoted(to.libraries))) +
-           " LD_AUDIT=" + starling::quoted(to.audit) + " ";
+    return "STARLING_COMPAT=auto " + (kLibrariesVariable + ("=" + launch::shell_word(to.libraries))) +
+           " LD_AUDIT=" + launch::shell_word(to.audit) + " ";
 }
 
 // Runs the loader itself for the list, because its search has many sources (tags of files, variables, a cache) and differs between C
@@ -75,10 +74,10 @@ std::string audit_variables() {
 Listing list(const std::string& file, const std::string& in_front) {
     std::string loader = ElfFile(file).interpreter();
     if (!is_systems_loader(loader)) loader = ElfFile("/proc/self/exe").interpreter();
-    std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + starling::quoted(loader) + " " +
-                          starling::quoted(fs::absolute(file).string()) + " 2>&1";  // a name without '/' is searched for
+    std::string command = "LD_TRACE_LOADED_OBJECTS=1 " + launch::shell_word(loader) + " " +
+                          launch::shell_word(fs::absolute(file).string()) + " 2>&1";  // a name without '/' is searched for
     if (!in_front.empty())
-        command = "LD_LIBRARY_PATH=" + starling::quoted(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " +
+        command = "LD_LIBRARY_PATH=" + launch::shell_word(in_front) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} " +
                   audit_variables() + command;
     Listing listing;
     const std::unique_ptr<FILE, int (*)(FILE*)> from(popen(command.c_str(), "r"), pclose);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counters.h"
+#include "launch/common/text.h"
 
 namespace starling::top {
 
@@ -92,7 +93,7 @@ RemoteHosts::RemoteHosts(double interval, const std::string& filter, bool all_us
     : agents_([&] {
           std::vector<std::string> words{"top", "--json", "--interval", fmt::format("{:g}", interval)};
           if (all_users) words.push_back("--all-users");
-          if (!filter.empty()) words.push_back(quoted(filter));
+          if (!filter.empty()) words.push_back(launch::shell_word(filter));
           return words;
       }()) {}
 

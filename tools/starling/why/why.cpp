@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "hang/judge.h"
+#include "launch/common/text.h"
 #include "starling/agents.h"
 #include "starling/why/json.h"
 #include "starling/why/look.h"
@@ -75,7 +76,7 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
     if (options.stacks) words.push_back("--stacks");
     if (options.all_frames) words.push_back("--all-frames");
     if (options.all_users) words.push_back("--all-users");
-    if (options.launcher == 0 && !options.job.empty()) words.push_back(quoted(options.job));
+    if (options.launcher == 0 && !options.job.empty()) words.push_back(launch::shell_word(options.job));
     if (options.launcher != 0 && jobs.size() == 1) words.push_back(fmt::format("{:016x}", jobs[0].id));
     Agents agents(std::move(words));
     for (const std::string& host : options.hosts) agents.watch(host);
