@@ -79,18 +79,8 @@ class DaemonClient {
   private:
     Submission submission() const {
         Submission submission;
-        submission.spec.programs = options_.programs;
-        submission.spec.forward_input = true;
-        submission.spec.input = options_.input;
-        submission.spec.recovers = options_.recovers;
-        submission.spec.encrypts = config().encryption;
-        submission.spec.plan = options_.plan;
-        submission.spec.universe_size = options_.universe_size;
-        submission.style.tag_output = options_.tag_output;
-        submission.style.output = options_.output;
-        submission.style.binding = options_.binding;
-        submission.style.report_bindings = options_.report_bindings;
-        submission.style.display_map = options_.display_map;
+        submission.spec = options_.spec();
+        submission.style = options_.style();
         submission.verbose = options_.verbose;
         submission.quiet = options_.quiet;
         submission.profile = profile_.is_open();

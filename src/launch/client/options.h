@@ -45,6 +45,10 @@ struct Options {
     std::string profile_file;  ///< name of the profile; empty: made from the application's name
     bool help = false;
     bool version = false;
+
+    /// Return what is submitted to the root of the job.
+    JobSpec spec() const;
+    JobStyle style() const;
 };
 
 /// Parses the arguments. A general parser does not fit: options end at each program's name, one and two dashes are equivalent, and MPMD

@@ -58,11 +58,7 @@ class Terminal : public LocalClient {
           over_hosts_(over_hosts),
           profile_file_(profile),
           reader_(loop, [this](std::string data) { universe_.input(*this, std::move(data)); }) {
-        style.tag_output = options.tag_output;
-        style.output = options.output;
-        style.binding = options.binding;
-        style.report_bindings = options.report_bindings;
-        style.display_map = options.display_map;
+        style = options.style();
         profile_file_.use(loop);
         launcher_.output().on_reader_closed = [this] {
             print("standard output has no reader any more; ending the job\n");
@@ -77,7 +73,7 @@ class Terminal : public LocalClient {
     }
 
     int run(const std::string& why) {
-        if (options_.dry_run) return print_preview(universe_.preview(spec(), hosts_of(options_.programs)));
+        if (options_.dry_run) return print_preview(universe_.preview(options_.spec(), hosts_of(options_.programs)));
         if (!prepare()) {
             std::fprintf(stderr, "mpiexec: %s\n", failure_text().data());
             return 1;
@@ -150,19 +146,8 @@ class Terminal : public LocalClient {
         start();
     }
 
-    JobSpec spec() const {
-        JobSpec spec;
-        spec.programs = options_.programs;
-        spec.forward_input = options_.debugged.empty();  // a debugger reads the terminal
-        spec.input = options_.input;
-        spec.recovers = options_.recovers;
-        spec.plan = options_.plan;
-        spec.universe_size = options_.universe_size;
-        return spec;
-    }
-
     void start() {
-        universe_.submit(spec(), *this, [this](const PlacedOutcome& outcome) {
+        universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
