@@ -81,7 +81,14 @@ class Counting(CountCase):
         try:
             self.assertEqual(self.where("--host", "a:2,b:1"), "a a b")
             self.assertEqual(self.where("-ppn", 3), "a a a b b b")
-            self.assertEqual(self.where(), "a")
+            self.assertEqual(self.where(), "a a b b")
+            self.assertEqual(self.where("-n", 1), "a")
+            self.assertEqual(self.where("--via", "direct"), "here")
+            code, out, err = self.mpiexec("-n", 1, *SHOW, ":", *SHOW)
+            self.assertEqual((code, sorted(out.split()), err), (0, ["a", "a", "b", "b"], ""))
+            code, out, err = self.mpiexec("-n", 1, "--host", "a:2", *SHOW, ":", *SHOW)
+            self.assertEqual((code, sorted(out.split()), err), (0, ["a", "a"], ""))
+            self.refused("several commands without -n would fill the slots of host a", "true", ":")
         finally:
             self.run_command(STARLING, "daemon", "stop")
 

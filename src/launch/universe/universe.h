@@ -147,6 +147,7 @@ class Universe {
     void display_map(const UniverseJob& job);
     bool place_job(const JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     std::vector<HostCapacity> capacities() const;
+    bool offers_slots(const JobSpec& spec) const;
     bool set_counts(JobSpec& spec, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
