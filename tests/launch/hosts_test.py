@@ -512,7 +512,7 @@ class Standing(HostsCase):
 
     def test_the_user_s_environment_and_directory(self):
         environment = dict(self.environment, STARLING_SPIN_US="77")
-        code, out, _ = self.mpiexec("-x", "A=1", "sh", "-c", "echo $A $STARLING_SPIN_US $PWD", env=environment)
+        code, out, _ = self.mpiexec("-n", 1, "-x", "A=1", "sh", "-c", "echo $A $STARLING_SPIN_US $PWD", env=environment)
         self.assertEqual((code, out), (0, f"1 77 {os.path.realpath(self.directory)}\n"))
 
     def test_streams_and_exit_codes(self):
