@@ -1,19 +1,17 @@
 #include "base/barrier.h"
 
-#include <linux/membarrier.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "base/membarrier.h"
 #include "base/state.h"
 
 namespace starling {
 
 namespace {
-
-long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 constexpr long kNeeded = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 

@@ -2,7 +2,6 @@
 
 #include <immintrin.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "base/delay.h"
 #include "base/error.h"
+#include "base/membarrier.h"
 #include "base/state.h"
 
 namespace starling {
@@ -38,8 +38,6 @@ bool marked() { return inside.load(std::memory_order_relaxed) == this_thread(); 
 /// unlocks and locks again at once always finds the lock free, and a sleeper that must first be woken never does. A shorter time would cost
 /// more, because the lock would be passed on by a wake at every turn.
 constexpr uint64_t kHungryNs = 200'000;
-
-long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 /// Returns whether a thread can execute a barrier in all other threads of this process, so that the others can omit theirs. The first call
 /// is made while there is one thread, when registration costs nothing.

@@ -12,7 +12,7 @@ using PageWord [[gnu::may_alias]] = uint64_t;
 constexpr size_t kWords = sizeof(WaitReportPage) / sizeof(PageWord);
 /// Retries of a reader before it assumes that the writer is dead. A write takes a microsecond, and a writer that lost its core in the
 /// middle gets it back after a few turns.
-constexpr int kPatience = 4000;
+constexpr int kMostTurns = 4000;
 
 // Copies everything after the first word, which holds version and layout and is written separately.
 void copy_behind_version(WaitReportPage& to, const WaitReportPage& from) {
@@ -34,7 +34,7 @@ void write_account(WaitReportPage& page, const WaitReportPage& from) {
 }
 
 bool copy_account(const WaitReportPage& page, WaitReportPage& out) {
-    for (int turn = 0; turn < kPatience; ++turn) {
+    for (int turn = 0; turn < kMostTurns; ++turn) {
         const uint32_t before = __atomic_load_n(&page.version, __ATOMIC_ACQUIRE);
         if (before == 0 || __atomic_load_n(&page.layout, __ATOMIC_RELAXED) != WaitReportPage::kLayout) return false;
         if (before % 2 == 0) {

@@ -18,8 +18,8 @@ STARLING_STATE decltype(on_disconnect) on_disconnect = nullptr;
 
 namespace {
 
-STARLING_STATE NoDestroy<Pool<Comm>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Comm>> comm_pool_storage;
+constinit auto& comm_pool = comm_pool_storage.value;
 
 // Returns both groups of an inter-communicator in the order on which all members agree.
 Group* number_all(Group* local, Group* remote, bool local_first) {
@@ -85,21 +85,21 @@ void Comm::set_errhandler(Errhandler* handler) {
 void Comm::destroy() {
     Group* const groups[] = {local_, remote_, all_};
     const uint64_t id = context();
-    pool.destroy(this);
+    comm_pool.destroy(this);
     if (is_drawn(id)) message::retire_context(id);
     for (Group* group : groups)
         if (group) group->release();
 }
 
 Comm* make_intracomm(uint64_t context, Group* group, int my_rank, Errhandler* errhandler) try {
-    return pool.create(context, group, my_rank, nullptr, true, errhandler);
+    return comm_pool.create(context, group, my_rank, nullptr, true, errhandler);
 } catch (const std::bad_alloc&) {
     group->release();
     throw;
 }
 
 Comm* make_intercomm(uint64_t context, Group* local, int my_rank, Group* remote, bool local_first, Errhandler* errhandler) try {
-    return pool.create(context, local, my_rank, remote, local_first, errhandler);
+    return comm_pool.create(context, local, my_rank, remote, local_first, errhandler);
 } catch (const std::bad_alloc&) {
     local->release();
     remote->release();
@@ -132,8 +132,8 @@ void drop_predefined() {
         if (Comm* const gone = comm.exchange(nullptr)) drop(gone);
 }
 
-std::size_t live_communicators() { return pool.live(); }
+std::size_t live_communicators() { return comm_pool.live(); }
 
-Comm* comm_at(uint32_t pool_index) { return pool.at(pool_index); }
+Comm* comm_at(uint32_t pool_index) { return comm_pool.at(pool_index); }
 
 }  // namespace starling::comm

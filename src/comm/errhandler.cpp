@@ -11,13 +11,13 @@ namespace starling::comm {
 namespace {
 
 /// Guards the counts of all handlers, the pool, and the members of objects in which handlers are set.
-STARLING_STATE Mutex mutex;
+STARLING_STATE Mutex errhandler_mutex;
 
-STARLING_STATE NoDestroy<Pool<Errhandler>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Errhandler>> errhandler_pool_storage;
+constinit auto& errhandler_pool = errhandler_pool_storage.value;
 
 void drop(Errhandler* handler) {
-    if (--handler->references == 0) pool.destroy(handler);
+    if (--handler->references == 0) errhandler_pool.destroy(handler);
 }
 
 constexpr Errhandler predefined_handler(HandlerAction action) {
@@ -49,31 +49,31 @@ Errhandler* errors_return() { return &return_handle; }
 STARLING_STATE Errhandler* file_handler = &return_handle;
 
 Errhandler* Errhandler::retain() {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     ++references;
     return this;
 }
 
 void Errhandler::release() {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     drop(this);
 }
 
 Errhandler* retain_from(Errhandler* const& place) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     ++place->references;
     return place;
 }
 
 void replace(Errhandler*& place, Errhandler* handler) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     ++handler->references;
     drop(place);
     place = handler;
 }
 
 MPI_Errhandler add_handle(Errhandler* handler) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     if (handler->kind != HandlerKind::any) {
         ++handler->handles;
         ++handler->references;
@@ -82,25 +82,25 @@ MPI_Errhandler add_handle(Errhandler* handler) {
 }
 
 Errhandler* make_errhandler(HandlerKind kind) {
-    const MutexGuard guard(mutex);
-    Errhandler* handler = pool.create();
+    const MutexGuard guard(errhandler_mutex);
+    Errhandler* handler = errhandler_pool.create();
     handler->kind = kind;
     handler->handles = 1;
     return handler;
 }
 
 Errhandler* errhandler_at(uint32_t pool_index) {
-    const MutexGuard guard(mutex);
-    return pool.at(pool_index);
+    const MutexGuard guard(errhandler_mutex);
+    return errhandler_pool.at(pool_index);
 }
 
 Errhandler* from_handle(MPI_Errhandler handle) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     return find(handle);
 }
 
 bool drop_handle(MPI_Errhandler handle) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(errhandler_mutex);
     Errhandler* handler = find(handle);
     if (handler && handler->kind != HandlerKind::any) {
         --handler->handles;

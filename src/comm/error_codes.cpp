@@ -101,7 +101,7 @@ struct Added {
 };
 
 // Guards the added codes, because programs may add and query codes at any time, in several threads.
-STARLING_STATE Mutex mutex;
+STARLING_STATE Mutex added_mutex;
 
 STARLING_STATE NoDestroy<std::vector<Added>> added_storage;
 constinit auto& added = added_storage.value;
@@ -141,14 +141,14 @@ const char* class_name(int error_class) {
 
 bool is_error_code(int code) {
     if (find_standard(code) || has_kept_sentence(code)) return true;
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     return find_added(code) != nullptr;
 }
 
 int class_of(int code) {
     if (find_standard(code)) return code;
     if (has_kept_sentence(code)) return class_of_sentence(code);
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     const Added* entry = find_added(code);
     return entry ? entry->of_class : MPI_ERR_UNKNOWN;
 }
@@ -157,13 +157,13 @@ std::string text_of(int code) {
     if (const auto call = failed_call(code)) return call->sentence;
     if (has_kept_sentence(code)) code = class_of_sentence(code);
     if (const Standard* entry = find_standard(code)) return entry->text;
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     if (const Added* entry = find_added(code)) return entry->text;
     return "Unknown error code";
 }
 
 int last_used_code() {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     return last_number();
 }
 
@@ -173,21 +173,21 @@ int without_text(int error) {
 }
 
 int add_class() {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     const int number = last_number() + 1;
     added.push_back({number, number, {}});
     return number;
 }
 
 int add_code(int of_class) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     const int number = last_number() + 1;
     added.push_back({number, of_class, {}});
     return number;
 }
 
 int set_text(int code, std::string_view text) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     Added* entry = find_added(code);
     if (!entry) return not_added(code);
     entry->text = text;
@@ -197,7 +197,7 @@ int set_text(int code, std::string_view text) {
 int remove_text(int code) { return set_text(code, {}); }
 
 int remove_class(int error_class) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     const Added* entry = find_added(error_class);
     if (!entry || entry->of_class != error_class) return not_added(error_class);
     for (const Added& code : added)
@@ -209,7 +209,7 @@ int remove_class(int error_class) {
 }
 
 int remove_code(int code) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(added_mutex);
     const Added* entry = find_added(code);
     if (!entry || entry->of_class == code) return not_added(code);
     return remove(*entry);

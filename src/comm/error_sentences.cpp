@@ -31,7 +31,7 @@ struct KeptSentence {
     char text[kSentenceRoom];
 };
 
-STARLING_STATE Mutex mutex;
+STARLING_STATE Mutex sentence_mutex;
 // The ring of sentences, allocated at the first failure. Entry n has the serials that are n modulo kSentences.
 STARLING_STATE KeptSentence* kept = nullptr;
 STARLING_STATE uint32_t next_serial = kCounterStart % kSerials;
@@ -65,7 +65,7 @@ int new_code(int error_class) {
 int keep_sentence(int error, const char* function) {
     const std::string_view text = failure_text();
     if (text.empty() || !can_have_sentence(error) || config().error_codes == ErrorCodes::classes) return error;
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(sentence_mutex);
     // Out of memory may be what has failed, so an allocation that fails is not an error.
     if (!kept) kept = new (std::nothrow) KeptSentence[kSentences]{};
     if (!kept) return error;
@@ -81,7 +81,7 @@ int keep_sentence(int error, const char* function) {
 
 bool has_kept_sentence(int code) {
     if (code < kMark || code >= kMark << 1 || !can_have_sentence(class_of_sentence(code))) return false;
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(sentence_mutex);
     const uint32_t age = (next_serial - 1 - serial_of(code)) % kSerials;
     return age < made;
 }
@@ -89,7 +89,7 @@ bool has_kept_sentence(int code) {
 int class_of_sentence(int code) { return code & ((1 << kClassBits) - 1); }
 
 std::optional<FailedCall> failed_call(int code) {
-    const MutexGuard guard(mutex);
+    const MutexGuard guard(sentence_mutex);
     const KeptSentence* entry = entry_of(code);
     if (!entry) return {};
     return FailedCall{entry->function, entry->text};

@@ -14,8 +14,8 @@ namespace {
 // Number of runs above which a group looks ranks up in an index, not run by run.
 constexpr std::size_t kRunsWithoutIndex = 16;
 
-STARLING_STATE NoDestroy<Pool<Group>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Group>> group_pool_storage;
+constinit auto& group_pool = group_pool_storage.value;
 
 }  // namespace
 
@@ -81,7 +81,7 @@ int Group::rank_of(const link::Process& process) const {
 }
 
 void Group::release() {
-    if (--references == 0) pool.destroy(this);
+    if (--references == 0) group_pool.destroy(this);
 }
 
 void GroupBuilder::add(GroupRun run) {
@@ -124,7 +124,7 @@ void GroupBuilder::add(const Group& group) {
 }
 
 Group* GroupBuilder::build(uint32_t session) {
-    Group* group = pool.create(std::move(runs_), session);
+    Group* group = group_pool.create(std::move(runs_), session);
     runs_.clear();
     return group;
 }
@@ -135,7 +135,7 @@ Group* empty_group() {
     return empty;
 }
 
-Group* group_at(uint32_t pool_index) { return pool.at(pool_index); }
+Group* group_at(uint32_t pool_index) { return group_pool.at(pool_index); }
 
 MPI_Group add_handle(Group* group) {
     if (group->size() == 0 && group != empty_group()) {

@@ -15,8 +15,8 @@ namespace starling::comm {
 
 namespace {
 
-STARLING_STATE NoDestroy<SharedPool<Info>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<SharedPool<Info>> info_pool_storage;
+constinit auto& info_pool = info_pool_storage.value;
 
 const char* level_name(int thread_level) {
     switch (thread_level) {
@@ -54,11 +54,11 @@ bool Info::remove(std::string_view key) {
     return std::erase_if(entries, [key](const InfoEntry& entry) { return entry.key == key; }) > 0;
 }
 
-Info* make_info() { return pool.create(); }
+Info* make_info() { return info_pool.create(); }
 
-void destroy(Info* info) { pool.destroy(info); }
+void destroy(Info* info) { info_pool.destroy(info); }
 
-Info* info_at(uint32_t pool_index) { return pool.at(pool_index); }
+Info* info_at(uint32_t pool_index) { return info_pool.at(pool_index); }
 
 namespace {
 

@@ -14,18 +14,18 @@ namespace starling::comm {
 
 namespace {
 
-STARLING_STATE NoDestroy<SharedPool<Session>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<SharedPool<Session>> session_pool_storage;
+constinit auto& session_pool = session_pool_storage.value;
 
 constexpr const char* kProcessSets[] = {"mpi://WORLD", "mpi://SELF"};
 
 }  // namespace
 
-Session* make_session(Errhandler* handler, int thread_level) { return pool.create(handler, thread_level); }
+Session* make_session(Errhandler* handler, int thread_level) { return session_pool.create(handler, thread_level); }
 
-void destroy(Session* session) { pool.destroy(session); }
+void destroy(Session* session) { session_pool.destroy(session); }
 
-Session* session_at(uint32_t pool_index) { return pool.at(pool_index); }
+Session* session_at(uint32_t pool_index) { return session_pool.at(pool_index); }
 
 Session* from_handle(MPI_Session handle) { return object_behind<Session>(handle); }
 

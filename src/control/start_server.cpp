@@ -108,7 +108,7 @@ bool wait_until_ready(int fd, int seconds, std::string& problem) {
             problem = "it was not ready within " + std::to_string(seconds) + " s";
             return false;
         }
-        const ssize_t got = read(fd, &c, 1);
+        const ssize_t got = ::read(fd, &c, 1);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0 || c == '\n') break;
         if (c != kStillStarting || !line.empty()) line.push_back(c);

@@ -18,8 +18,8 @@ namespace starling::datatype {
 
 namespace {
 
-STARLING_STATE NoDestroy<Pool<Datatype>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Datatype>> datatype_pool_storage;
+constinit auto& datatype_pool = datatype_pool_storage.value;
 
 int check_lengths(const int64_t* lengths, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
@@ -123,7 +123,7 @@ int make(int combiner, bool large, std::vector<int64_t> args, std::vector<Dataty
     recipe->types = std::move(types);
     Datatype draft;
     if (const int error = describe(draft, *recipe)) return error;
-    Datatype* type = pool.create(draft);
+    Datatype* type = datatype_pool.create(draft);
     type->references = 1;
     type->recipe = recipe.release();
     set_shape(*type);
@@ -143,7 +143,7 @@ class Burial {
         const Recipe* const recipe = type.recipe;
         free_layout(type);
         std::free(type.name);
-        pool.destroy(&type);
+        datatype_pool.destroy(&type);
         if (!recipe) return;
         recipe->next_dead = dead_;
         dead_ = recipe;
@@ -181,7 +181,7 @@ Datatype* from_int(int value) {
     if (value < 0) return nullptr;
     if (value < static_cast<int>(kHandleLimit))
         return from_handle(reinterpret_cast<MPI_Datatype>(static_cast<uintptr_t>(value)));
-    return pool.at(static_cast<uint32_t>(value) - kHandleLimit);
+    return datatype_pool.at(static_cast<uint32_t>(value) - kHandleLimit);
 }
 
 namespace {
@@ -205,7 +205,7 @@ int make_unnamed(int combiner, std::vector<int64_t> args, std::vector<Datatype*>
     recipe->equivalent = &equivalent;
     Datatype draft;
     if (const int error = describe(draft, *recipe)) return error;
-    Datatype* type = pool.create(draft);
+    Datatype* type = datatype_pool.create(draft);
     type->references = 1;
     type->recipe = recipe.release();
     type->permanent = type->committed = true;

@@ -15,7 +15,7 @@ namespace starling::datatype {
 
 namespace {
 
-consteval std::array<Op, 32> make_table() {
+consteval std::array<Op, 32> make_predefined_ops() {
     std::array<Op, 32> table;
     for (const ReductionOperation operation :
          {ReductionOperation::sum, ReductionOperation::min, ReductionOperation::max, ReductionOperation::prod,
@@ -32,8 +32,8 @@ consteval std::array<Op, 32> make_table() {
     return table;
 }
 
-STARLING_STATE NoDestroy<Pool<Op>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Op>> op_pool_storage;
+constinit auto& op_pool = op_pool_storage.value;
 
 bool is_window_only(const Op& op) {
     return op.operation == ReductionOperation::replace || op.operation == ReductionOperation::no_op;
@@ -78,10 +78,10 @@ Kernel kernel_for(const Op& op, const Datatype& type) {
     return find_kernel(op.operation, basic);
 }
 
-STARLING_STATE std::array<Op, 32> predefined_ops = make_table();
+STARLING_STATE std::array<Op, 32> predefined_ops = make_predefined_ops();
 
 Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bool commutative) {
-    Op* op = pool.create();
+    Op* op = op_pool.create();
     op->operation = ReductionOperation::user;
     op->commutative = commutative;
     op->references = 1;
@@ -90,9 +90,9 @@ Op* make_op(MPI_User_function* function, MPI_User_function_c* large_function, bo
     return op;
 }
 
-Op* op_at(uint32_t pool_index) { return pool.at(pool_index); }
+Op* op_at(uint32_t pool_index) { return op_pool.at(pool_index); }
 
-void destroy(const Op& op) { pool.destroy(const_cast<Op*>(&op)); }
+void destroy(const Op& op) { op_pool.destroy(const_cast<Op*>(&op)); }
 
 const Datatype* element_of(const Datatype& type) {
     if (type.basic != Basic::none) return &type;

@@ -153,7 +153,7 @@ constexpr Datatype described(uint16_t value, Basic basic, int64_t size, uint8_t 
     return type;
 }
 
-consteval std::array<Datatype, 256> make_table() {
+consteval std::array<Datatype, 256> make_predefined_types() {
     std::array<Datatype, 256> table;
     for (const Plain& plain : kPlain)
         table[plain.value & 0xff] = described(plain.value, plain.basic, plain.size, plain.alignment);
@@ -174,7 +174,7 @@ consteval std::array<Datatype, 256> make_table() {
 
 }  // namespace
 
-STARLING_STATE std::array<Datatype, 256> predefined_types = make_table();
+STARLING_STATE std::array<Datatype, 256> predefined_types = make_predefined_types();
 
 const char* default_name(const Datatype& type) {
     if (!type.predefined) return type.recipe ? "" : "MPI_DATATYPE_NULL";

@@ -15,7 +15,7 @@ namespace {
 
 using OperationKind = WaitReportPage::OperationKind;
 
-constexpr size_t kMostFindings = 8, kMostNamed = 8;
+constexpr size_t kMostFindings = 8, kMostNamedRanks = 8;
 /// Age in seconds from which a wait is examined. A younger wait may end as soon as the messages in transit arrive.
 constexpr double kSettled = 0.2;
 
@@ -185,8 +185,8 @@ class Judge {
         }
         std::string all = "deadlock: " + named(cycle[0]);
         for (size_t i = 1; i < cycle.size(); ++i) {
-            if (i == kMostNamed && cycle.size() > kMostNamed + 1) {
-                all += text(" …, %zu more …", cycle.size() - kMostNamed - 1);
+            if (i == kMostNamedRanks && cycle.size() > kMostNamedRanks + 1) {
+                all += text(" …, %zu more …", cycle.size() - kMostNamedRanks - 1);
                 i = cycle.size() - 1;
             }
             all += (i == 1 ? " waits for " : ", which waits for ") + named(cycle[i]);

@@ -10,7 +10,7 @@ namespace {
 
 using OperationKind = WaitReportPage::OperationKind;
 
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMostNamedOperations = 4;
 
 /// Returns the form of a word for one subject or for several.
 const char* number(const Others& others, const char* one, const char* several) { return others.most ? several : one; }
@@ -131,7 +131,7 @@ std::string rest(const WaitReport& told, size_t named) {
 std::string shown(const PendingOperations& operations, bool any, uint64_t home) {
     std::vector<std::string> parts;
     for (const PendingOperation& operation : operations.list) {
-        if (parts.size() == kMostNamed) break;
+        if (parts.size() == kMostNamedOperations) break;
         parts.push_back(wanted(operation, home));
     }
     if (parts.empty()) return {};

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/page_size.h"
 #include "base/process.h"
 #include "base/version.h"
 #include "job/descriptor_passing.h"
@@ -25,7 +26,6 @@ namespace starling::job {
 
 namespace {
 
-constexpr uint64_t kPage = 4096;
 // Missing in Debian 12's headers: makes the memfd non-executable, so that the kernel does not warn about it.
 constexpr unsigned kMfdNoexecSeal = 0x0008;
 

@@ -126,19 +126,19 @@ bool flush_controls(Peer& peer) {
     return !peer.shm_path.close_pending || try_close(peer);
 }
 
-uint64_t packets_sent() { return counters.messages_ring + counters.messages_inbox + counters.messages_udp; }
+uint64_t packets_sent_unreliably() { return counters.messages_ring + counters.messages_inbox + counters.messages_udp; }
 
 bool flush_pending() {
     bool any = false;
     const transport::Batch batch(network());
     for (Peer* peer = pending->front(); peer;) {
         Peer* next = pending->next(peer);
-        const uint64_t before = packets_sent();
+        const uint64_t before = packets_sent_unreliably();
         if (flush_controls(*peer) && upcalls.flush(*peer)) {
             peer->pending_hook.unlink();
             any = true;
         }
-        any |= packets_sent() != before;
+        any |= packets_sent_unreliably() != before;
         peer = next;
     }
     return any;

@@ -79,7 +79,7 @@ Unexpected* find_unexpected_here(const SendRequest& request) {
 
 bool is_settled(const SendRequest& request) { return request.done || request.has_cts() || find_unexpected_here(request); }
 
-bool withdraw(SendRequest& request) {
+bool withdraw_unsent(SendRequest& request) {
     if (!is_to_self(request)) return false;
     Unexpected* const message = find_unexpected_here(request);
     if (!message) return false;
@@ -134,7 +134,7 @@ bool abandon(SendRequest& request) {
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();
     if (request.done || request.has_cts()) return false;
     if (request.synchronous && !is_to_self(request)) return cancel_synchronous(request);
-    if (!withdraw(request)) complete_with_copy(request);
+    if (!withdraw_unsent(request)) complete_with_copy(request);
     return true;
 }
 

@@ -22,8 +22,8 @@ constinit thread_local ProfiledCall* watched = nullptr;
 
 namespace {
 
-STARLING_STATE CollectiveListener listeners[kCollectiveListeners] = {};
-STARLING_STATE uint32_t listening = 0;
+STARLING_STATE CollectiveListener collective_listeners[kCollectiveListeners] = {};
+STARLING_STATE uint32_t collective_listener_count = 0;
 
 struct CallKey {
     const void* site;
@@ -67,7 +67,7 @@ CallRow& row_of(const CallKey& key, uint32_t size) {
 }  // namespace
 
 void listen_to_collectives(CollectiveListener listener) {
-    if (listening < kCollectiveListeners) listeners[listening++] = listener;
+    if (collective_listener_count < kCollectiveListeners) collective_listeners[collective_listener_count++] = listener;
     watching = true;
 }
 
@@ -116,8 +116,8 @@ void begin_watched(uint64_t communicator, uint32_t size) {
     if (!watched) return;
     watched->communicator = communicator;
     watched->size = size;
-    for (uint32_t i = 0; i < listening; ++i)
-        listeners[i](reinterpret_cast<uint64_t>(watched->site), communicator, size, calling);
+    for (uint32_t i = 0; i < collective_listener_count; ++i)
+        collective_listeners[i](reinterpret_cast<uint64_t>(watched->site), communicator, size, calling);
     if (counting()) watched->began = ticks.now();
 }
 

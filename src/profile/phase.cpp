@@ -27,8 +27,8 @@ struct Phases {
     PhaseId now = 0;
 };
 STARLING_STATE Lazy<Phases> known;
-STARLING_STATE PhaseListener listeners[kListeners] = {};
-STARLING_STATE uint32_t listening = 0;
+STARLING_STATE PhaseListener phase_listeners[kListeners] = {};
+STARLING_STATE uint32_t phase_listener_count = 0;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ PhaseId begin_phase(std::string_view name, PhaseMark mark) {
     Phases& phases = known.get();
     const auto found = phases.by_name.find(std::string(name));
     const PhaseId begun = found == phases.by_name.end() ? phases.add(name, mark) : found->second;
-    for (uint32_t i = 0; i < listening; ++i) listeners[i](phases.now, begun);
+    for (uint32_t i = 0; i < phase_listener_count; ++i) phase_listeners[i](phases.now, begun);
     clear_counts();
     phases.now = begun;
     ++phases.all[begun].occurrences;
@@ -58,7 +58,7 @@ const Phase& phase(PhaseId id) { return known.get().all[id]; }
 uint32_t phases() { return static_cast<uint32_t>(known.get().all.size()); }
 
 void listen_to_phases(PhaseListener listener) {
-    if (listening < kListeners) listeners[listening++] = listener;
+    if (phase_listener_count < kListeners) phase_listeners[phase_listener_count++] = listener;
 }
 
 }  // namespace starling::profile

@@ -17,7 +17,7 @@ namespace {
 STARLING_STATE NoDestroy<std::vector<Region>> regions_storage;
 constinit auto& regions = regions_storage.value;
 
-STARLING_STATE Region known[kKnownRegions];
+STARLING_STATE Region known_regions[kKnownRegions];
 
 /// The last provisional secret, for a region that other processes do not know yet; always odd.
 STARLING_STATE uint64_t next_secret = 0;
@@ -63,13 +63,13 @@ RegionKey expose(void* base, uint64_t bytes, const UpdateLock* exclusion) {
 
 void expose_known(const RegionKey& key, void* base, const UpdateLock* exclusion) {
     handle_accesses();
-    Region& region = known[key.id - kFirstKnown];
+    Region& region = known_regions[key.id - kFirstKnown];
     region = Region{static_cast<std::byte*>(base), key, exclusion, {{0, key.bytes}}};
     carry_out_stored(key.id);
 }
 
 bool is_awaited(uint32_t id) {
-    if (id - kFirstKnown < kKnownRegions) return known[id - kFirstKnown].key.secret == 0;
+    if (id - kFirstKnown < kKnownRegions) return known_regions[id - kFirstKnown].key.secret == 0;
     return id < regions.size() && regions[id].awaits_secret;
 }
 
@@ -139,7 +139,7 @@ bool register_memory(Region& region, transport::Path& to, DeviceRegion& out) {
 
 Region* find_region(uint32_t id, uint64_t secret) {
     if (id - kFirstKnown < kKnownRegions) {
-        Region& region = known[id - kFirstKnown];
+        Region& region = known_regions[id - kFirstKnown];
         return secret != 0 && region.key.secret == secret ? &region : nullptr;
     }
     if (id >= regions.size() || secret == 0 || regions[id].key.secret != secret) return nullptr;

@@ -23,7 +23,7 @@ bool is_aligned(const std::byte* memory, int64_t size) {
     return (reinterpret_cast<uintptr_t>(memory) & (static_cast<uint64_t>(size) - 1)) == 0;
 }
 
-WordOperation known(const Update& u) {
+WordOperation known_operation(const Update& u) {
     const Basic basic = u.element->basic;
     switch (u.op->operation) {
         case ReductionOperation::no_op:
@@ -206,7 +206,7 @@ void update_alone(const Update& u, UpdateMethod way, std::byte* memory, const st
 }  // namespace
 
 UpdateMethod way_of(const Update& u) {
-    return {known(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0},
+    return {known_operation(u), is_word(*u.element) ? static_cast<uint8_t>(u.element->size) : uint8_t{0},
             datatype::kernel_for(*u.op, *u.element)};
 }
 

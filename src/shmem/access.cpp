@@ -7,6 +7,7 @@
 #include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
+#include "collective/core/buffers.h"
 #include "datatype/construct.h"
 #include "progress/engine.h"
 #include "shmem/elements.h"
@@ -17,6 +18,7 @@ namespace starling::shmem {
 
 namespace {
 
+using collective::byte_type;
 using AccessOperation = rma::AccessOperation;
 
 /// An access of memory that is not mapped in this process.
@@ -29,10 +31,8 @@ struct ShmemAccess : rma::Access {
     std::vector<std::byte> packed;          ///< data of a put whose source is not contiguous
 };
 
-STARLING_STATE NoDestroy<Pool<ShmemAccess>> pool_storage;
-constinit auto& pool = pool_storage.value;
-
-const datatype::Datatype& byte_type() { return datatype::predefined(MPI_BYTE); }
+STARLING_STATE NoDestroy<Pool<ShmemAccess>> access_pool_storage;
+constinit auto& access_pool = access_pool_storage.value;
 
 [[noreturn]] void complain_of(const rma::Target& target) { complain("%s", target.sentence.c_str()); }
 
@@ -40,11 +40,11 @@ void over(rma::Access& access) {
     auto& operation = static_cast<ShmemAccess&>(access);
     if (access.outcome.error) complain_of(*access.target);
     operation.open->fetch_sub(1, std::memory_order_relaxed);
-    if (!operation.awaited) pool.destroy(&operation);
+    if (!operation.awaited) access_pool.destroy(&operation);
 }
 
 ShmemAccess& begin(const ShmemContext& context, AccessOperation what) {
-    ShmemAccess& operation = *pool.create();
+    ShmemAccess& operation = *access_pool.create();
     operation.operation = what;
     operation.open = context.open;
     operation.over = over;
@@ -79,12 +79,12 @@ void wait_until_issued(ShmemAccess& operation) {
         },
         &operation, rma::kForAccess);
     operation.awaited = false;
-    if (operation.done) pool.destroy(&operation);
+    if (operation.done) access_pool.destroy(&operation);
 }
 
 void wait_until_done(ShmemAccess& operation) {
     progress::wait(operation, rma::kForAccess);
-    pool.destroy(&operation);
+    access_pool.destroy(&operation);
 }
 
 /// Makes progress now and then, as poll_after_load() of oshmem/mapped_heap.h does: a PE that reads memory until it changes must handle the accesses

@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/page_size.h"
 #include "shmem/access.h"
 #include "shmem/collective.h"
 #include "shmem/entry.h"
@@ -16,7 +17,7 @@ namespace starling::shmem {
 namespace {
 
 /// Freed memory of at least kGiveBack bytes is returned to the system.
-constexpr uint64_t kGiveBack = 1u << 20, kPage = 4096;
+constexpr uint64_t kGiveBack = 1u << 20;
 
 void synchronize() {
     quiet_all();

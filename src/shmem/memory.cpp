@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/delay.h"
 #include "base/error.h"
+#include "base/page_size.h"
 #include "link/host_memory.h"
 #include "mpi.h"
 #include "progress/engine.h"
@@ -23,8 +24,6 @@
 namespace starling::shmem {
 
 namespace {
-
-constexpr uint64_t kPage = 4096, kHugePage = 2u << 20;
 
 /// Computes the secret of a region key. Every process that can open this job's segment can compute it, so keys need not be exchanged. The
 /// secret does not protect from other processes: datagrams must contain their receiver's key anyway.

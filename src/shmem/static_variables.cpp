@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/barrier.h"
+#include "base/page_size.h"
 #include "base/state.h"
 #include "job/descriptor_passing.h"
 #include "link/host_memory.h"
@@ -23,8 +24,6 @@
 namespace starling::shmem {
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 struct Shared {
     StaticVariables known;

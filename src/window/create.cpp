@@ -9,6 +9,7 @@
 #include "base/delay.h"
 #include "base/error.h"
 #include "base/no_destroy.h"
+#include "base/page_size.h"
 #include "base/pool.h"
 #include "base/process.h"
 #include "base/random.h"
@@ -30,12 +31,10 @@ namespace starling::window {
 
 namespace {
 
-STARLING_STATE NoDestroy<Pool<Window>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<Window>> window_pool_storage;
+constinit auto& window_pool = window_pool_storage.value;
 STARLING_STATE NoDestroy<std::vector<Window*>> windows_storage;
 constinit auto& all_windows = windows_storage.value;
-
-constexpr uint64_t kPage = 4096;
 
 uint64_t to_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -174,7 +173,7 @@ void destroy(Window& window) {
     std::free(window.plain);
     if (window.comm) comm::drop(window.comm);
     window.errhandler->release();
-    pool.destroy(&window);
+    window_pool.destroy(&window);
 }
 
 /// Exposes the window's memory. A shared window exposes nothing, because all its processes map the memory.
@@ -260,7 +259,7 @@ void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowIn
 Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
     Window* window = nullptr;
     try {
-        window = pool.create();
+        window = window_pool.create();
         window->errhandler = comm::errors_are_fatal()->retain();
         fill(*window, comm, wanted, mine);
     } catch (const std::bad_alloc&) { mine.error = MPI_ERR_NO_MEM; }
@@ -351,7 +350,7 @@ WindowTarget& create_target(Window& window, int rank) {
 
 std::byte* address_of(const WindowTarget& remote) { return remote.target.mapped ? remote.target.mapping : nullptr; }
 
-Window* window_at(uint32_t pool_index) { return pool.at(pool_index); }
+Window* window_at(uint32_t pool_index) { return window_pool.at(pool_index); }
 
 const std::vector<Window*>& windows() { return all_windows; }
 

@@ -19,8 +19,8 @@ namespace {
 using datatype::Datatype;
 using AccessOperation = rma::AccessOperation;
 
-STARLING_STATE NoDestroy<Pool<rma::Access>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<rma::Access>> access_pool_storage;
+constinit auto& access_pool = access_pool_storage.value;
 
 bool is_update(AccessOperation what) { return what == AccessOperation::update || what == AccessOperation::fetch_update; }
 
@@ -134,7 +134,7 @@ void retain_types(const rma::Access& access) {
 
 void release_access(rma::Access& access) {
     release_types(access);
-    pool.destroy(&access);
+    access_pool.destroy(&access);
 }
 
 }  // namespace
@@ -197,10 +197,10 @@ int run(Window& window, const WindowOperation& asked) {
     if (const int error = check(window, asked, to, there)) return error;
     if (to.target.mapped) [[likely]]
         return run_in_mapping(to.target, asked, there);
-    rma::Access* access = pool.create();
+    rma::Access* access = access_pool.create();
     access->remote_block = there;
     if (const int error = describe(asked, *access)) {
-        pool.destroy(access);
+        access_pool.destroy(access);
         return error;
     }
     access->over = release_access;

@@ -11,7 +11,7 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kMost = 100000;
-constexpr size_t kLongest = 255;  ///< maximum length of a host name
+constexpr size_t kLongestName = 255;  ///< maximum length of a host name
 
 bool consume(std::string_view& text, char c) {
     if (text.empty() || text.front() != c) return false;
@@ -58,7 +58,7 @@ bool parse_names(std::string_view& text, std::vector<std::string>& out) {
             continue;
         }
         std::vector<std::string> parts, longer;
-        if (!parse_ranges(text, parts) || names.size() * parts.size() > kMost || names[0].size() > kLongest) return false;
+        if (!parse_ranges(text, parts) || names.size() * parts.size() > kMost || names[0].size() > kLongestName) return false;
         for (const std::string& name : names)
             for (const std::string& part : parts) longer.push_back(name + part);
         names = std::move(longer);

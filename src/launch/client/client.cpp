@@ -30,8 +30,6 @@ namespace starling::launch {
 
 namespace {
 
-constexpr int kCannotStart = 127;
-
 class DaemonClient {
   public:
     DaemonClient(const Options& options, ProfileFile& profile)
@@ -101,7 +99,7 @@ class DaemonClient {
 
     void on_signals() {
         signalfd_siginfo info;
-        while (read(signals_, &info, sizeof info) == sizeof info) {
+        while (::read(signals_, &info, sizeof info) == sizeof info) {
             const int number = static_cast<int>(info.ssi_signo);
             const bool deadly = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
             // Before the job has started, no process can receive the signal. Closing the connection ends the job.

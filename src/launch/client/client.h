@@ -8,6 +8,8 @@
 
 namespace starling::launch {
 
+constexpr int kCannotStart = 127;  ///< exit code of mpiexec if the job cannot start
+
 struct ClientOutcome {
     bool served = false;  ///< true: the job has run. false: no daemon runs or has the hosts; reason in `text`
     std::string text;

@@ -127,7 +127,7 @@ int start_standing(const StartOptions& options) {
         if (host.slots > 0) list += ":" + std::to_string(host.slots);
     }
     const int file = memfd_create("starling-hosts", MFD_CLOEXEC);
-    if (file < 0 || write(file, list.data(), list.size()) != static_cast<ssize_t>(list.size()))
+    if (file < 0 || ::write(file, list.data(), list.size()) != static_cast<ssize_t>(list.size()))
         return complain(std::string("no memory for the list of hosts: ") + std::strerror(errno));
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), file);

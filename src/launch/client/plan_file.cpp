@@ -23,8 +23,8 @@ using Json = nlohmann::json;
 using control::PlannedPeer;
 
 constexpr unsigned kVersion = 1;
-constexpr uint64_t kMostProcesses = control::kMaxProcesses;
-constexpr size_t kMostBytes = 1 << 30;
+constexpr uint64_t kMostRanks = control::kMaxProcesses;
+constexpr size_t kMostFileBytes = 1 << 30;
 
 /// Exception with the error and its place as one sentence.
 struct Wrong {
@@ -117,7 +117,7 @@ std::string read_collective(const Json& from, const std::string& where, std::set
     const Json& size = member(from, "size", where);
     if (!size.is_string() || size_class_named(size.get_ref<const std::string&>()) == kSizeClassCount)
         refuse(where + " \"size\"", "is not one of <=64, <=1K, <=16K, <=256K and >256K");
-    const uint64_t processes = number(member(from, "processes", where), where + " \"processes\"", 2, kMostProcesses);
+    const uint64_t processes = number(member(from, "processes", where), where + " \"processes\"", 2, kMostRanks);
     const std::string place = kind + "/" + size.get<std::string>() + "/" + std::to_string(processes);
     if (!known.insert(place).second) refuse(where, "occurs twice: " + place);
     return place + "=" + word(member(from, "algorithm", where), where + " \"algorithm\"");
@@ -159,7 +159,7 @@ void read_all(const Json& json, Plan& out) {
     const Json& application = member(json, "application", "it");
     if (!application.is_string()) refuse("\"application\"", "is not a name");
     out.application = application.get<std::string>();
-    out.size = static_cast<uint32_t>(number(member(json, "size", "it"), "\"size\"", 1, kMostProcesses));
+    out.size = static_cast<uint32_t>(number(member(json, "size", "it"), "\"size\"", 1, kMostRanks));
     out.limits = {limit(json, "max_direct"), limit(json, "max_connections"), limit(json, "eager_limit")};
     const Json& phases = member(json, "phases", "it");
     if (!phases.is_array()) refuse("\"phases\"", "is not a list");
@@ -192,7 +192,7 @@ std::string read_plan(const std::string& path, std::vector<Program>& programs, P
     if (!file) return "the plan " + path + " can't be read: " + std::strerror(errno);
     std::string text;
     char chunk[1 << 16];
-    for (size_t bytes; (bytes = std::fread(chunk, 1, sizeof chunk, file.get())) > 0 && text.size() < kMostBytes;)
+    for (size_t bytes; (bytes = std::fread(chunk, 1, sizeof chunk, file.get())) > 0 && text.size() < kMostFileBytes;)
         text.append(chunk, bytes);
     if (std::ferror(file.get())) return "the plan " + path + " can't be read: " + std::strerror(errno);
     if (const std::string wrong = parse_plan(text, out); !wrong.empty()) return "the plan " + path + ": " + wrong;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "launch/client/client.h"
 #include "launch/client/debug_session.h"
 #include "launch/client/debugger_table.h"
 #include "launch/client/dry_run.h"
@@ -25,7 +26,6 @@ namespace starling::launch {
 
 namespace {
 
-constexpr int kCannotStart = 127;
 constexpr std::chrono::milliseconds kSilence{2000};  // time of silence on a terminal before progress is shown
 
 LauncherSettings launcher_settings(const Options& options, char** argv) {

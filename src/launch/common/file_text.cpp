@@ -11,7 +11,7 @@ bool read_text(const std::string& path, std::string& out) {
     if (fd < 0) return false;
     char buffer[64 * 1024];
     ssize_t got;
-    while ((got = read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
+    while ((got = ::read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
     close(fd);
     return got == 0;
 }

@@ -28,7 +28,7 @@ namespace {
 /// Time that the manager has to end the job in its own way after a rank has died.
 constexpr std::chrono::milliseconds kManagersTurn{1000};
 /// Time between SIGTERM and SIGKILL.
-constexpr std::chrono::milliseconds kMercy{250};
+constexpr std::chrono::milliseconds kHostMercy{250};
 /// Time to wait for announced ranks that have not joined yet, while no other rank is on this host.
 constexpr std::chrono::seconds kLinger{60};
 constexpr int kMostWrappers = 32;
@@ -302,7 +302,7 @@ void HostJob::end_all(uint32_t failed) {
 void HostJob::end_rest() {
     for (const JobMember& member : members_)
         if (member.where == MemberState::here) signal_process(member.pid_fd, SIGTERM);
-    mercy_ = loop_.after(kMercy, [this] {
+    mercy_ = loop_.after(kHostMercy, [this] {
         mercy_ = 0;
         for (const JobMember& member : members_)
             if (member.where == MemberState::here) signal_process(member.pid_fd, SIGKILL);

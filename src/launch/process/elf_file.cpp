@@ -16,7 +16,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 20;  // sanity limit for a table in a file
+constexpr uint64_t kMostTableBytes = 256 << 20;  // sanity limit for a table in a file
 
 // Returns the string at an offset of a string table; empty beyond its end.
 std::string string_at(const std::string& strings, uint64_t place) {
@@ -36,7 +36,7 @@ ElfFile::~ElfFile() {
 template <typename T>
 bool ElfFile::read(uint64_t offset, T* out, uint64_t count) const {
     const uint64_t bytes = count * sizeof(T);
-    return fd_ >= 0 && count <= kMostBytes && bytes <= kMostBytes &&
+    return fd_ >= 0 && count <= kMostTableBytes && bytes <= kMostTableBytes &&
            pread(fd_, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
 
@@ -60,7 +60,7 @@ uint64_t ElfFile::offset_of(uint64_t address) const {
 
 std::string ElfFile::interpreter() const {
     const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_INTERP; });
-    if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
+    if (found == segments_.end() || found->p_filesz > kMostTableBytes) return {};
     std::string path(found->p_filesz, '\0');
     if (!read(found->p_offset, path.data(), path.size())) return {};
     return path.c_str();
@@ -73,7 +73,7 @@ const ElfFile::DynamicPart& ElfFile::dynamic() const {
 
 ElfFile::DynamicPart ElfFile::read_dynamic() const {
     const auto found = std::find_if(segments_.begin(), segments_.end(), [](auto& s) { return s.p_type == PT_DYNAMIC; });
-    if (found == segments_.end() || found->p_filesz > kMostBytes) return {};
+    if (found == segments_.end() || found->p_filesz > kMostTableBytes) return {};
     DynamicPart part{std::vector<Elf64_Dyn>(found->p_filesz / sizeof(Elf64_Dyn)), {}};
     if (!read(found->p_offset, part.entries.data(), part.entries.size())) return {};
     const auto end =
@@ -84,7 +84,7 @@ ElfFile::DynamicPart ElfFile::read_dynamic() const {
         if (entry.d_tag == DT_STRTAB) strings_at = offset_of(entry.d_un.d_ptr);
         if (entry.d_tag == DT_STRSZ) strings_size = entry.d_un.d_val;
     }
-    if (strings_at == 0 || strings_size > kMostBytes) return part;
+    if (strings_at == 0 || strings_size > kMostTableBytes) return part;
     part.strings.resize(strings_size);
     if (!read(strings_at, part.strings.data(), strings_size)) part.strings.clear();
     return part;
@@ -120,7 +120,7 @@ std::vector<std::string> ElfFile::search_folders(std::string_view search_path) c
 
 bool ElfFile::has_note(std::string_view name) const {
     for (const Elf64_Phdr& segment : segments_) {
-        if (segment.p_type != PT_NOTE || segment.p_filesz > kMostBytes) continue;
+        if (segment.p_type != PT_NOTE || segment.p_filesz > kMostTableBytes) continue;
         std::string notes(segment.p_filesz, '\0');
         if (!read(segment.p_offset, notes.data(), notes.size())) continue;
         Elf64_Nhdr head;
@@ -149,9 +149,9 @@ ElfFile::Symbols ElfFile::symbols() const {
     std::vector<Elf64_Shdr> sections(head.e_shnum);
     if (!read(head.e_shoff, sections.data(), sections.size())) return {};
     const auto found = std::find_if(sections.begin(), sections.end(), [](auto& s) { return s.sh_type == SHT_DYNSYM; });
-    if (found == sections.end() || found->sh_link >= sections.size() || found->sh_size > kMostBytes) return {};
+    if (found == sections.end() || found->sh_link >= sections.size() || found->sh_size > kMostTableBytes) return {};
     const Elf64_Shdr& names = sections[found->sh_link];
-    if (names.sh_size > kMostBytes) return {};
+    if (names.sh_size > kMostTableBytes) return {};
     std::vector<Elf64_Sym> symbols(found->sh_size / sizeof(Elf64_Sym));
     std::string strings(names.sh_size, '\0');
     if (!read(found->sh_offset, symbols.data(), symbols.size()) || !read(names.sh_offset, strings.data(), strings.size()))

@@ -15,8 +15,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::seconds kLongest{25};
-constexpr size_t kMostText = 1 << 20;
+constexpr std::chrono::seconds kLongestQuestion{25};
+constexpr size_t kMostReportText = 1 << 20;
 
 /// Returns the path of the program `starling` next to this program; empty if there is none.
 std::string starling_program() {
@@ -51,8 +51,8 @@ struct ReportRequest {
 void read_answer(ReportRequest& question) {
     char buffer[16 << 10];
     ssize_t got;
-    while ((got = read(question.fd, buffer, sizeof buffer)) > 0)
-        if (question.text.size() < kMostText) question.text.append(buffer, static_cast<size_t>(got));
+    while ((got = ::read(question.fd, buffer, sizeof buffer)) > 0)
+        if (question.text.size() < kMostReportText) question.text.append(buffer, static_cast<size_t>(got));
     if (got == 0) question.end();
 }
 
@@ -87,7 +87,7 @@ void explain(EventLoop& loop, Launcher& launcher, const std::string& job, Explai
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     auto question = std::make_shared<ReportRequest>(loop, std::move(done), process.pid, ends[0]);
     loop.watch(ends[0], EPOLLIN, [question](uint32_t) { read_answer(*question); });
-    question->timer = loop.after(kLongest, [question] {
+    question->timer = loop.after(kLongestQuestion, [question] {
         kill(-question->pid, SIGKILL);
         question->end();
     });

@@ -47,7 +47,7 @@ void InputReader::on_ready() {
     watching_ = false;
     if (!in_foreground()) return check_again();
     char buffer[16 * 1024];
-    const ssize_t n = read(0, buffer, sizeof buffer);
+    const ssize_t n = ::read(0, buffer, sizeof buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         next();
         return;
@@ -87,7 +87,7 @@ void InputPipe::close_pipe() {
 }
 
 void InputPipe::on_writable() {
-    const ssize_t n = write(to_rank_, pending_.data(), pending_.size());
+    const ssize_t n = ::write(to_rank_, pending_.data(), pending_.size());
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         close_pipe();
         on_taken_();

@@ -102,7 +102,7 @@ bool Launcher::watch_signals() {
 void Launcher::on_signals() {
     signalfd_siginfo info;
     bool children = false;
-    while (read(signal_fd_, &info, sizeof info) == sizeof info) {
+    while (::read(signal_fd_, &info, sizeof info) == sizeof info) {
         const int signal = static_cast<int>(info.ssi_signo);
         if (signal == SIGCHLD) {
             children = true;

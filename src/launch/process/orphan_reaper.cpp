@@ -37,7 +37,7 @@ bool carries_mark(pid_t pid, const char* mark, size_t length) {
     bool found = false;
     buffer[0] = '\0';
     for (;;) {
-        const ssize_t n = read(fd, buffer + kept, sizeof buffer - 1 - kept);
+        const ssize_t n = ::read(fd, buffer + kept, sizeof buffer - 1 - kept);
         if (n <= 0) break;
         const size_t filled = kept + static_cast<size_t>(n);
         for (const char* at = buffer; at + length < buffer + filled;) {

@@ -214,7 +214,7 @@ void OutputTagger::on_readable(OutputSource& source) {
 
 bool OutputTagger::read_some(OutputSource& source, size_t& bytes) {
     bytes = 0;
-    const ssize_t n = read(source.fd, buffer_.data(), buffer_.size());
+    const ssize_t n = ::read(source.fd, buffer_.data(), buffer_.size());
     if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all processes have closed the terminal's other end
     if (n == 0) return false;
     bytes = static_cast<size_t>(n);
@@ -351,7 +351,7 @@ bool OutputTagger::write_chunk(OutputSink& sink) {
         front = front.substr(0, chunk_size(sink));
         if (const size_t lines = front.rfind('\n') + 1; lines > 0) front = front.substr(0, lines);
     }
-    const ssize_t n = write(sink.fd, front.data(), front.size());
+    const ssize_t n = ::write(sink.fd, front.data(), front.size());
     if (n > 0) sink.written += static_cast<size_t>(n);
     if (n >= 0 || errno == EINTR) return true;
     if (errno == EAGAIN) return false;

@@ -40,7 +40,7 @@ bool read_until(int fd, StackClock::time_point give_up, std::string& text) {
         const int n = poll(&ready, 1, static_cast<int>(left));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
-        const ssize_t got = read(fd, buffer, sizeof buffer);
+        const ssize_t got = ::read(fd, buffer, sizeof buffer);
         if (got == 0) return true;
         if (got < 0 && errno != EINTR) return false;
         if (got > 0 && text.size() < kMostText) text.append(buffer, static_cast<size_t>(got));
@@ -92,7 +92,7 @@ std::string indented(const std::string& text) {
 
 void write_all(int fd, const std::string& text) {
     for (size_t done = 0; done < text.size();) {
-        const ssize_t n = write(fd, text.data() + done, text.size() - done);
+        const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
         if (n <= 0) return;
         done += static_cast<size_t>(n);
     }

@@ -179,7 +179,7 @@ void AgentStart::watch_pipes() {
 }
 
 void AgentStart::write_input() {
-    const ssize_t n = write(in_, input_.data(), input_.size());
+    const ssize_t n = ::write(in_, input_.data(), input_.size());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) input_.erase(0, static_cast<size_t>(n));
     // A broken pipe: the agent is about to print the reason.
@@ -188,7 +188,7 @@ void AgentStart::write_input() {
 
 void AgentStart::read_from(int& fd, std::string& text) {
     char buffer[4096];
-    const ssize_t n = read(fd, buffer, sizeof buffer);
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) {
         text.append(buffer, static_cast<size_t>(n));

@@ -1,6 +1,6 @@
 // Gathering: a daemon waits for the hosts below it, and sends the pieces of all of them up at once.
 //
-// Correctness does not depend on the waiting: a host that is slow, moved or dead delays the others by at most kPatience. Pieces are
+// Correctness does not depend on the waiting: a host that is slow, moved or dead delays the others by at most kGatheringPatience. Pieces are
 // acknowledged only when the root has them, so none is lost if a daemon dies with pieces in its memory. A piece may arrive twice then: the
 // root handles the second as the first.
 #include "launch/tree/gathering.h"
@@ -17,9 +17,9 @@ namespace {
 
 /// Time for which a daemon waits for pieces of other hosts. Longer than the processes of one job usually take to start or end one after the
 /// other; too short for users to notice.
-constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::chrono::milliseconds kGatheringPatience{50};
 /// Waiting time for eager topics: only pieces that arrive at about the same time are combined.
-constexpr std::chrono::milliseconds kShortPatience{2};
+constexpr std::chrono::milliseconds kEagerPatience{2};
 /// Time for which a daemon remembers, after the last piece, which hosts have contributed. With this memory the last hosts need not wait.
 constexpr std::chrono::minutes kMemory{1};
 /// If more bytes than this are held, they are sent up at once.
@@ -114,7 +114,7 @@ void Implementation::gather_in(const GatheredPayload& news, Urgency urgency, Del
     if (ending || gathering.in_a_hurry() || gathering.bytes() > kMostHeld || gathering.complete_for(all_here()))
         return gather_up(it->first, urgency);
     if (gathering.timer != 0) return;
-    const auto patience = gathering.is_eager() ? kShortPatience : kPatience;
+    const auto patience = gathering.is_eager() ? kEagerPatience : kGatheringPatience;
     gathering.timer = loop.after(patience, [this, topic = it->first, urgency] { gather_up(topic, urgency); });
 }
 

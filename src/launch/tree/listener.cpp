@@ -16,7 +16,7 @@
 namespace starling::launch {
 
 namespace {
-constexpr std::chrono::milliseconds kAcceptPause{50};
+constexpr std::chrono::milliseconds kListenerPause{50};
 constexpr int kAcceptsAtOnce = 16;
 }  // namespace
 
@@ -66,7 +66,7 @@ void TreeListener::on_connect(int listener) {
             // epoll would report the sockets as ready again at once. Stop watching them for a while, until other descriptors are closed.
             for (const int s : sockets_) loop_.change(s, 0);
             if (pause_ != 0) loop_.cancel(pause_);
-            pause_ = loop_.after(kAcceptPause, [this] {
+            pause_ = loop_.after(kListenerPause, [this] {
                 pause_ = 0;
                 for (const int s : sockets_) loop_.change(s, EPOLLIN);
             });

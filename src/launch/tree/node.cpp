@@ -31,7 +31,7 @@ bool read_more(std::string& into, size_t size) {
         const int ready = poll(&input, 1, kOrdersSeconds * 1000);
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return false;
-        const ssize_t n = read(0, buffer, std::min(size, sizeof buffer));
+        const ssize_t n = ::read(0, buffer, std::min(size, sizeof buffer));
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n <= 0) return false;
         into.append(buffer, static_cast<size_t>(n));
@@ -52,7 +52,7 @@ bool read_line(std::string& line) {
 
 void write_line(int fd, std::string_view text) {
     while (!text.empty()) {
-        const ssize_t n = write(fd, text.data(), text.size());
+        const ssize_t n = ::write(fd, text.data(), text.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;
         text.remove_prefix(static_cast<size_t>(n));
@@ -83,7 +83,7 @@ std::string read_orders(Orders& orders) {
 int wait_for_daemon(int report, pid_t daemon, bool keep) {
     std::string line;
     char c = 0;
-    for (ssize_t n; (n = read(report, &c, 1)) != 0;) {
+    for (ssize_t n; (n = ::read(report, &c, 1)) != 0;) {
         if (n < 0 && errno != EINTR) break;
         if (n > 0) line.push_back(c);
     }

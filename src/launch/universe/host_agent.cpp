@@ -4,16 +4,13 @@
 
 #include "base/error.h"
 #include "launch/process/output.h"
+#include "launch/tree/tree.h"
 #include "mpi.h"
 
 namespace starling::launch {
 
 using control::MessageKind;
 using job::JobState;
-
-namespace {
-constexpr uint32_t kRoot = 0;
-}
 
 HostAgent::HostAgent(Launcher& launcher, uint32_t self, SendOrder send, Gather gather)
     : launcher_(launcher),
@@ -38,7 +35,7 @@ HostAgent::~HostAgent() {
     launcher_.on_input_read = nullptr;
 }
 
-void HostAgent::send_order(const HostOrder& order, bool bulk) { send_(kRoot, encode(order), bulk); }
+void HostAgent::send_order(const HostOrder& order, bool bulk) { send_(kRootHost, encode(order), bulk); }
 
 void HostAgent::on_order(uint32_t from, std::string_view payload) {
     HostOrder order;

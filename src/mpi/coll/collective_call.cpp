@@ -40,10 +40,10 @@ void report_pending(const progress::Request& request, progress::WaitReporter& te
     collective::report_wait(label, teller);
 }
 
-STARLING_STATE NoDestroy<RequestPool<PendingCollective>> pending_storage;
-constinit auto& pending = pending_storage.value;
-constinit const progress::RequestClass kPending{
-    .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingCollective&>(request)); },
+STARLING_STATE NoDestroy<RequestPool<PendingCollective>> pending_collective_storage;
+constinit auto& pending_collectives = pending_collective_storage.value;
+constinit const progress::RequestClass kPendingCollective{
+    .dispose = [](progress::Request& request) { pending_collectives.destroy(static_cast<PendingCollective&>(request)); },
     .report_wait = report_pending};
 
 /// Runs when a request completes that uses a substitute buffer: finishes the use (SubstituteBuffer::finish).
@@ -53,7 +53,7 @@ void free_operation(progress::Request& r) {
     if (request.orphaned) request.operations->dispose(request);
 }
 constinit const progress::RequestClass kPendingWithLoan{
-    .dispose = kPending.dispose, .report_wait = report_pending, .completed = free_operation};
+    .dispose = kPendingCollective.dispose, .report_wait = report_pending, .completed = free_operation};
 
 /// A persistent collective operation. Members may start the persistent operations of one communicator in different orders. So each
 /// operation has its own message tag and, if members share memory, its own part of the shared memory.
@@ -101,7 +101,7 @@ constinit const progress::RequestClass kPersistentWithLoan{
     .dispose = end, .start = start_again, .report_wait = report_pending, .completed = free_operation};
 
 bool attach_loan(progress::Request* request, const SubstituteBuffer& loan) {
-    if (!request || (request->operations != &kPending && request->operations != &kPersistent)) return false;
+    if (!request || (request->operations != &kPendingCollective && request->operations != &kPersistent)) return false;
     static_cast<PendingCollective&>(*request).loan = loan;
     if (request->operations == &kPersistent) {
         request->operations = &kPersistentWithLoan;
@@ -288,7 +288,7 @@ void CollectiveCall::attach_to(Pending& request) {
 int CollectiveCall::start(Task task, MPI_Request* request) {
     if (!ok()) [[unlikely]]
         return error_;
-    PendingCollective* made = pending.create(comm_, kPending);
+    PendingCollective* made = pending_collectives.create(comm_, kPendingCollective);
     attach_to(*made);
     made->label = to_->label(calling);
     collective::start(std::move(task), *made);

@@ -27,7 +27,7 @@ int predefined_keyval(comm::Comm* comm) {
     return raise(comm, fail(MPI_ERR_KEYVAL, "predefined attributes can't be set or deleted"));
 }
 
-bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
+bool is_world_attribute(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
 
 // Frees an attribute key; `kind` is the kind of object (communicator, datatype, window) whose attributes it names.
 int free_key(AttributeKind kind, int* number) {
@@ -72,7 +72,7 @@ int comm_set(MPI_Comm handle, int number, void* value) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    if (is_predefined(number)) return predefined_keyval(comm);
+    if (is_world_attribute(number)) return predefined_keyval(comm);
     Keyval* keyval = comm::find_keyval(AttributeKind::comm, number);
     if (!keyval) return bad_keyval(comm, number);
     const comm::ReferenceGuard kept(comm);
@@ -86,7 +86,7 @@ int comm_get(MPI_Comm handle, int number, void* value, int* flag) {
     if (!comm) return bad_comm(handle);
     if (!value || !flag) return null_argument(comm, value ? "flag" : "attribute_val");
     auto* out = static_cast<void**>(value);
-    if (is_predefined(number)) {
+    if (is_world_attribute(number)) {
         const int* found = predefined_attribute(number);
         *flag = found != nullptr;
         if (found) *out = const_cast<int*>(found);
@@ -101,7 +101,7 @@ int comm_delete(MPI_Comm handle, int number) {
     Lock lock;
     comm::Comm* comm = comm::from_handle(handle);
     if (!comm) return bad_comm(handle);
-    if (is_predefined(number)) return predefined_keyval(comm);
+    if (is_world_attribute(number)) return predefined_keyval(comm);
     if (!comm->attributes.get(number, nullptr)) return bad_keyval(comm, number);
     const comm::ReferenceGuard kept(comm);
     const int error = comm->attributes.remove(AttributeHolder(handle), number);

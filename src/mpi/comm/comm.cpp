@@ -36,7 +36,7 @@ struct HintName {
     const char* key;
     bool comm::Hints::*value;
 };
-constexpr HintName kHints[] = {
+constexpr HintName kCommHints[] = {
     {"mpi_assert_no_any_tag", &comm::Hints::no_any_tag},
     {"mpi_assert_no_any_source", &comm::Hints::no_any_source},
     {"mpi_assert_exact_length", &comm::Hints::exact_length},
@@ -56,7 +56,7 @@ void copy_name(const char* name, char* out, int* length) {
 }  // namespace
 
 void read_hints(const comm::Info& info, comm::Hints& hints) {
-    for (const HintName& hint : kHints)
+    for (const HintName& hint : kCommHints)
         if (const std::string* value = info.find(hint.key)) hints.*hint.value = *value == "true";
     if (const std::string* value = info.find(kMulticastHint)) {
         const auto& names = kChoices<Multicast>;
@@ -202,7 +202,7 @@ int Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
     if (!c) return bad_comm(comm);
     if (!info_used) return null_argument(c, "info_used");
     comm::Info* info = comm::make_info();
-    for (const HintName& hint : kHints) info->set(hint.key, c->hints.*hint.value ? "true" : "false");
+    for (const HintName& hint : kCommHints) info->set(hint.key, c->hints.*hint.value ? "true" : "false");
     info->set(kMulticastHint, kChoices<Multicast>[static_cast<int>(c->hints.multicast)]);
     *info_used = comm::to_handle(info);
     return MPI_SUCCESS;

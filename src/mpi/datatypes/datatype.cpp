@@ -16,7 +16,7 @@ using datatype::Datatype;
 
 namespace {
 
-int bad_handle(MPI_Datatype handle) {
+int bad_type_handle(MPI_Datatype handle) {
     if (phase != LibraryPhase::running) return not_running();
     const char* what =
         handle == MPI_DATATYPE_NULL ? "the datatype is MPI_DATATYPE_NULL" : "the datatype is not valid; was it freed?";
@@ -26,7 +26,7 @@ int bad_handle(MPI_Datatype handle) {
 int two_numbers(MPI_Datatype handle, int64_t Datatype::*first, int64_t Datatype::*second, MPI_Count* first_out,
                 MPI_Count* second_out) {
     const Datatype* type = datatype::from_handle(handle);
-    if (!type || phase != LibraryPhase::running) return bad_handle(handle);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(handle);
     if (!first_out || !second_out) return null_argument(nullptr, first_out ? "extent" : "lb");
     *first_out = type->*first;
     *second_out = type->*second;
@@ -35,7 +35,7 @@ int two_numbers(MPI_Datatype handle, int64_t Datatype::*first, int64_t Datatype:
 
 int set_elements(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!status) return null_argument(nullptr, "status");
     if (count < 0) return bad_count(nullptr, count);
     message::set_status_bytes(*status, datatype::bytes_of_elements(count, *type));
@@ -44,7 +44,7 @@ int set_elements(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
 
 int elements(const MPI_Status* status, MPI_Datatype datatype, CountOut count) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!status || !count) return null_argument(nullptr, status ? "count" : "status");
     count.set(datatype::get_elements(message::status_bytes(*status), *type));
     return MPI_SUCCESS;
@@ -56,7 +56,7 @@ int Type_commit(MPI_Datatype* datatype) {
     Lock lock;
     if (!datatype) return null_argument(nullptr, "datatype");
     Datatype* type = datatype::from_handle(*datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(*datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(*datatype);
     if (!type->committed) datatype::commit(*type);
     return MPI_SUCCESS;
 }
@@ -65,7 +65,7 @@ int Type_free(MPI_Datatype* datatype) {
     Lock lock;
     if (!datatype) return null_argument(nullptr, "datatype");
     Datatype* type = datatype::from_handle(*datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(*datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(*datatype);
     if (type->permanent) return raise(nullptr, fail(MPI_ERR_TYPE, "a predefined datatype can't be freed"));
     if (type->handles == 0) return raise(nullptr, fail(MPI_ERR_TYPE, "the datatype has been freed already"));
     const auto kept = datatype::TypeRef::to(*type);
@@ -82,7 +82,7 @@ int Type_free(MPI_Datatype* datatype) {
 
 int Type_size(MPI_Datatype datatype, CountOut size) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!size) return null_argument(nullptr, "size");
     size.set(type->size);
     return MPI_SUCCESS;
@@ -90,7 +90,7 @@ int Type_size(MPI_Datatype datatype, CountOut size) {
 
 int Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
     const Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!size) return null_argument(nullptr, "size");
     *size = type->size;
     return MPI_SUCCESS;
@@ -112,7 +112,7 @@ int Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count*
 int Type_set_name(MPI_Datatype datatype, const char* type_name) {
     Lock lock;
     Datatype* type = datatype::from_handle(datatype);
-    if (!type || phase != LibraryPhase::running) return bad_handle(datatype);
+    if (!type || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!type_name) return null_argument(nullptr, "type_name");
     const size_t length = strnlen(type_name, MPI_MAX_OBJECT_NAME - 1);
     char* name = static_cast<char*>(std::malloc(length + 1));
@@ -128,7 +128,7 @@ int Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
     Lock lock;
     const Datatype* type = datatype::from_handle(datatype);
     const bool null = datatype == MPI_DATATYPE_NULL;  // MPI_DATATYPE_NULL has a name, though it is not a type
-    if ((!type && !null) || phase != LibraryPhase::running) return bad_handle(datatype);
+    if ((!type && !null) || phase != LibraryPhase::running) return bad_type_handle(datatype);
     if (!type_name || !resultlen) return null_argument(nullptr, type_name ? "resultlen" : "type_name");
     const char* name = null ? "MPI_DATATYPE_NULL" : type->name ? type->name : datatype::default_name(*type);
     const size_t length = std::min<size_t>(std::strlen(name), MPI_MAX_OBJECT_NAME - 1);

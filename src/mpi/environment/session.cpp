@@ -9,6 +9,7 @@
 #include "mpi/comm/errhandler_handle.h"
 #include "mpi/common/check.h"
 #include "mpi/common/handles.h"
+#include "mpi/common/session_check.h"
 #include "mpi/pt2pt/buffered.h"
 
 namespace starling::mpi {
@@ -17,14 +18,6 @@ using comm::HandlerKind;
 using comm::Session;
 
 namespace {
-
-int raise(Session* session, int error) {
-    return raise_through(session->errhandler, HandlerKind::session, {.session = comm::to_handle(session)}, error);
-}
-
-int bad_session() { return bad_handle(nullptr, MPI_ERR_SESSION, "session"); }
-
-int null_argument(Session* session, const char* name) { return raise(session, null_pointer(name)); }
 
 struct LevelName {
     const char* name;
@@ -60,7 +53,7 @@ const char* level_name(int level) {
 }
 
 int unknown_set(Session* session, const char* name) {
-    return raise(session, fail(MPI_ERR_ARG, "there is no process set %.100s; MPI_Session_get_nth_pset lists them", name));
+    return raise(*session, fail(MPI_ERR_ARG, "there is no process set %.100s; MPI_Session_get_nth_pset lists them", name));
 }
 
 }  // namespace
@@ -97,7 +90,7 @@ int Session_finalize(MPI_Session* session) {
 int Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!npset_names) return null_argument(s, "npset_names");
+    if (!npset_names) return null_argument(*s, "npset_names");
     *npset_names = comm::process_set_count();
     return MPI_SUCCESS;
 }
@@ -105,15 +98,15 @@ int Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) {
 int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, char* pset_name) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!pset_len) return null_argument(s, "pset_len");
+    if (!pset_len) return null_argument(*s, "pset_len");
     if (n < 0 || n >= comm::process_set_count())
-        return raise(
-            s, fail(MPI_ERR_ARG, "there is no process set number %d: there are %d process sets", n, comm::process_set_count()));
+        return raise(*s, fail(MPI_ERR_ARG, "there is no process set number %d: there are %d process sets", n,
+                              comm::process_set_count()));
     const char* name = comm::process_set_name(n);
     const int needed = static_cast<int>(std::strlen(name)) + 1;
     // `*pset_len` includes the null character. A call with *pset_len = 0 only queries the length.
     if (*pset_len > 0) {
-        if (!pset_name) return null_argument(s, "pset_name");
+        if (!pset_name) return null_argument(*s, "pset_name");
         const int copied = std::min(*pset_len, needed) - 1;
         std::memcpy(pset_name, name, static_cast<size_t>(copied));
         pset_name[copied] = '\0';
@@ -125,7 +118,7 @@ int Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, ch
 int Session_get_info(MPI_Session session, MPI_Info* info_used) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!info_used) return null_argument(s, "info_used");
+    if (!info_used) return null_argument(*s, "info_used");
     comm::Info* info = comm::make_info();
     info->set("thread_level", level_name(s->thread_level));
     *info_used = comm::to_handle(info);
@@ -136,7 +129,7 @@ int Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* 
     Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!pset_name || !info) return null_argument(s, pset_name ? "info" : "pset_name");
+    if (!pset_name || !info) return null_argument(*s, pset_name ? "info" : "pset_name");
     comm::Group* group = comm::process_set(*s, pset_name);
     if (!group) return unknown_set(s, pset_name);
     comm::Info* made = comm::make_info();
@@ -150,7 +143,7 @@ int Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Grou
     Lock lock;
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!pset_name || !newgroup) return null_argument(s, pset_name ? "newgroup" : "pset_name");
+    if (!pset_name || !newgroup) return null_argument(*s, pset_name ? "newgroup" : "pset_name");
     comm::Group* group = comm::process_set(*s, pset_name);
     if (!group) return unknown_set(s, pset_name);
     *newgroup = comm::add_handle(group);
@@ -161,7 +154,7 @@ int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     comm::Errhandler* handler = usable_errhandler(errhandler, HandlerKind::session);
-    if (!handler) return raise(s, MPI_ERR_ERRHANDLER);
+    if (!handler) return raise(*s, MPI_ERR_ERRHANDLER);
     comm::replace(s->errhandler, handler);
     return MPI_SUCCESS;
 }
@@ -169,7 +162,7 @@ int Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
 int Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
-    if (!errhandler) return null_argument(s, "errhandler");
+    if (!errhandler) return null_argument(*s, "errhandler");
     *errhandler = make_handle(s->errhandler);
     return MPI_SUCCESS;
 }
@@ -178,7 +171,7 @@ int Session_call_errhandler(MPI_Session session, int errorcode) {
     Session* s = comm::from_handle(session);
     if (!s) return bad_session();
     clear_failure();
-    raise(s, errorcode);
+    raise(*s, errorcode);
     return MPI_SUCCESS;
 }
 

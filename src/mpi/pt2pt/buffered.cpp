@@ -7,6 +7,7 @@
 #include "base/state.h"
 #include "comm/session.h"
 #include "message/send_buffer.h"
+#include "mpi/common/session_check.h"
 #include "mpi/completion/request_handle.h"
 #include "mpi/pt2pt/message_check.h"
 
@@ -28,7 +29,8 @@ BsendBuffer* buffer_of(comm::Comm& comm) {
 
 STARLING_STATE NoDestroy<RequestPool<Flush>> flush_pool_storage;
 constinit auto& flush_pool = flush_pool_storage.value;
-constexpr progress::RequestClass kFlush{.dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
+constexpr progress::RequestClass kFlushRequest{
+    .dispose = [](progress::Request& r) { flush_pool.destroy(static_cast<Flush&>(r)); }};
 
 int attach(BsendBuffer*& place, comm::Comm* comm, void* memory, MPI_Count size) {
     if (phase != LibraryPhase::running) return not_running();
@@ -57,16 +59,10 @@ int start_flush(BsendBuffer* buffer, comm::Comm* comm, MPI_Request* out) {
         *out = completed_request();
         return MPI_SUCCESS;
     }
-    Flush* flush = flush_pool.create(comm, kFlush);
+    Flush* flush = flush_pool.create(comm, kFlushRequest);
     message::start_flush(*flush, *buffer);
     *out = request_to_handle(flush);
     return MPI_SUCCESS;
-}
-
-int bad_session() { return bad_handle(nullptr, MPI_ERR_SESSION, "session"); }
-
-int raise(const comm::Session& session, int error) {
-    return raise_through(session.errhandler, comm::HandlerKind::session, {.session = comm::to_handle(&session)}, error);
 }
 
 }  // namespace

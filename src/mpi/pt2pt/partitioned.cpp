@@ -32,15 +32,15 @@ constexpr progress::RequestClass kClass{
         },
     .report_wait = [](const Request& r, progress::WaitReporter& teller) { static_cast<const T&>(r).report_wait(teller); }};
 
-STARLING_STATE NoDestroy<RequestPool<PartitionedSend>> sends_storage;
-STARLING_STATE NoDestroy<RequestPool<PartitionedReceive>> receives_storage;
+STARLING_STATE NoDestroy<RequestPool<PartitionedSend>> partitioned_sends_storage;
+STARLING_STATE NoDestroy<RequestPool<PartitionedReceive>> partitioned_receives_storage;
 template <>
 RequestPool<PartitionedSend>& pool_of<PartitionedSend>() {
-    return sends_storage.value;
+    return partitioned_sends_storage.value;
 }
 template <>
 RequestPool<PartitionedReceive>& pool_of<PartitionedReceive>() {
-    return receives_storage.value;
+    return partitioned_receives_storage.value;
 }
 
 /// Returns the partitioned send or receive behind a handle. Raises an error and returns null if the handle is of another kind.

@@ -32,10 +32,10 @@ struct PersistentSend : message::SendRequest {
 struct PersistentReceive : message::ReceiveRequest {
     PersistentOperation plan;
 };
-STARLING_STATE NoDestroy<RequestPool<PersistentSend>> sends_storage;
-constinit auto& sends = sends_storage.value;
-STARLING_STATE NoDestroy<RequestPool<PersistentReceive>> receives_storage;
-constinit auto& receives = receives_storage.value;
+STARLING_STATE NoDestroy<RequestPool<PersistentSend>> persistent_sends_storage;
+constinit auto& persistent_sends = persistent_sends_storage.value;
+STARLING_STATE NoDestroy<RequestPool<PersistentReceive>> persistent_receives_storage;
+constinit auto& persistent_receives = persistent_receives_storage.value;
 
 int start_send(Request& r) {
     auto& request = static_cast<PersistentSend&>(r);
@@ -73,14 +73,14 @@ void dispose(RequestPool<T>& pool, Request& r) {
     pool.destroy(request);
 }
 
-constexpr progress::RequestClass kSend{
-    .dispose = [](Request& r) { dispose(sends, r); },
+constexpr progress::RequestClass kPersistentSend{
+    .dispose = [](Request& r) { dispose(persistent_sends, r); },
     .start = start_send,
     .cancel = [](Request& r) { return message::abandon(static_cast<PersistentSend&>(r)); },
     .report_wait = [](const Request& r,
                       progress::WaitReporter& to) { message::report_send(static_cast<const PersistentSend&>(r), to); }};
-constexpr progress::RequestClass kReceive{
-    .dispose = [](Request& r) { dispose(receives, r); },
+constexpr progress::RequestClass kPersistentReceive{
+    .dispose = [](Request& r) { dispose(persistent_receives, r); },
     .start = start_receive,
     .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
     .report_wait = [](const Request& r,
@@ -105,7 +105,7 @@ int send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count)) return error;
     if (!out) return null_argument(comm, "request");
-    *out = make(sends, kSend, comm, {const_cast<void*>(buf), count, type, dest, tag, buffered, mode});
+    *out = make(persistent_sends, kPersistentSend, comm, {const_cast<void*>(buf), count, type, dest, tag, buffered, mode});
     return MPI_SUCCESS;
 }
 
@@ -138,7 +138,7 @@ int Recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int
     if (const int error = check_side(comm, source, datatype, buf, count)) return error;
     if (!out) return null_argument(comm, "request");
     if (!type) type = &datatype::predefined(MPI_BYTE);  // MPI_PROC_NULL without a type: no data will be received
-    *out = make(receives, kReceive, comm, {buf, count, type, source, tag});
+    *out = make(persistent_receives, kPersistentReceive, comm, {buf, count, type, source, tag});
     return MPI_SUCCESS;
 }
 

@@ -89,10 +89,10 @@ class RmaCall {
 struct PendingAccess : rma::Access {
     ~PendingAccess() { window::release_types(*this); }
 };
-STARLING_STATE NoDestroy<RequestPool<PendingAccess>> pending_storage;
-constinit auto& pending = pending_storage.value;
-constinit const progress::RequestClass kPending{
-    .dispose = [](progress::Request& request) { pending.destroy(static_cast<PendingAccess&>(request)); }};
+STARLING_STATE NoDestroy<RequestPool<PendingAccess>> pending_access_storage;
+constinit auto& pending_accesses = pending_access_storage.value;
+constinit const progress::RequestClass kPendingAccess{
+    .dispose = [](progress::Request& request) { pending_accesses.destroy(static_cast<PendingAccess&>(request)); }};
 
 int RmaCall::start(MPI_Request* request) {
     if (!ok()) [[unlikely]]
@@ -100,9 +100,9 @@ int RmaCall::start(MPI_Request* request) {
     if (!request) return null_argument(*window_, "request");
     *request = completed_request();
     if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    PendingAccess* access = pending.create(window_->comm, kPending);
+    PendingAccess* access = pending_accesses.create(window_->comm, kPendingAccess);
     if (const int error = window::start(*window_, operation, *access)) {
-        pending.destroy(*access);
+        pending_accesses.destroy(*access);
         return raise(*window_, error);
     }
     *request = request_to_handle(access);

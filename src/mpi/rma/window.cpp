@@ -23,7 +23,7 @@ struct Hint {
     const char* key;
     const char* value;
 };
-constexpr Hint kHints[] = {
+constexpr Hint kWindowHints[] = {
     {"no_locks", "false"},
     {"accumulate_ordering", "rar,raw,war,waw"},
     {"accumulate_ops", "same_op_no_op"},
@@ -33,7 +33,7 @@ constexpr Hint kHints[] = {
 };
 
 void apply_hints(Window& window, const comm::Info& info) {
-    for (const Hint& hint : kHints)
+    for (const Hint& hint : kWindowHints)
         if (const std::string* value = info.find(hint.key)) window.info.set(hint.key, *value);
 }
 
@@ -89,7 +89,7 @@ int bad_keyval(Window& window, int keyval) {
     return raise(window, fail(MPI_ERR_KEYVAL, "%d is not an attribute key of windows", keyval));
 }
 
-bool is_predefined(int keyval) { return keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL; }
+bool is_window_attribute(int keyval) { return keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL; }
 
 void* predefined_attribute(Window& window, int keyval) {
     switch (keyval) {
@@ -246,7 +246,7 @@ int Win_get_info(MPI_Win win, MPI_Info* info_used) {
     if (!w) return bad_win(win);
     if (!info_used) return null_argument(*w, "info_used");
     comm::Info* info = comm::make_info();
-    for (const Hint& hint : kHints) {
+    for (const Hint& hint : kWindowHints) {
         const std::string* given = w->info.find(hint.key);
         info->set(hint.key, given ? std::string_view(*given) : hint.value);
     }
@@ -258,7 +258,7 @@ int Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
     Lock lock;
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
-    if (is_predefined(win_keyval)) return predefined_keyval(*w);
+    if (is_window_attribute(win_keyval)) return predefined_keyval(*w);
     comm::Keyval* keyval = comm::find_keyval(AttributeKind::win, win_keyval);
     if (!keyval) return bad_keyval(*w, win_keyval);
     return raise(*w, w->attributes.set(AttributeHolder(win), keyval, attribute_val));
@@ -269,7 +269,7 @@ int Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (!attribute_val || !flag) return null_argument(*w, attribute_val ? "flag" : "attribute_val");
-    if (is_predefined(win_keyval)) {
+    if (is_window_attribute(win_keyval)) {
         void* value = predefined_attribute(*w, win_keyval);
         std::memcpy(attribute_val, &value, sizeof value);
         *flag = 1;
@@ -284,7 +284,7 @@ int Win_delete_attr(MPI_Win win, int win_keyval) {
     Lock lock;
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
-    if (is_predefined(win_keyval)) return predefined_keyval(*w);
+    if (is_window_attribute(win_keyval)) return predefined_keyval(*w);
     if (!w->attributes.get(win_keyval, nullptr)) return bad_keyval(*w, win_keyval);
     return raise(*w, w->attributes.remove(AttributeHolder(win), win_keyval));
 }

@@ -24,8 +24,8 @@ struct ControlHandle {
     explicit ControlHandle(const Variable& its) : variable(its) {}
 };
 
-STARLING_STATE NoDestroy<Pool<ControlHandle>> pool_storage;
-constinit auto& pool = pool_storage.value;
+STARLING_STATE NoDestroy<Pool<ControlHandle>> control_handle_pool_storage;
+constinit auto& control_handle_pool = control_handle_pool_storage.value;
 
 ControlHandle* from_handle(MPI_T_cvar_handle handle) {
     auto* object = reinterpret_cast<ControlHandle*>(handle);
@@ -155,7 +155,7 @@ int T_cvar_handle_alloc(int cvar_index, void*, MPI_T_cvar_handle* handle, int* c
     const Variable* variable = control_variable(cvar_index);
     if (!variable) return MPI_T_ERR_INVALID_INDEX;
     if (!handle) return MPI_T_ERR_INVALID;
-    *handle = reinterpret_cast<MPI_T_cvar_handle>(pool.create(*variable));
+    *handle = reinterpret_cast<MPI_T_cvar_handle>(control_handle_pool.create(*variable));
     store_out(count, variable->type == VariableType::text ? kTextLength : 1);
     return MPI_SUCCESS;
 }
@@ -165,7 +165,7 @@ int T_cvar_handle_free(MPI_T_cvar_handle* handle) {
     if (!scope) return MPI_T_ERR_NOT_INITIALIZED;
     ControlHandle* object = handle ? from_handle(*handle) : nullptr;
     if (!object) return MPI_T_ERR_INVALID_HANDLE;
-    pool.destroy(object);
+    control_handle_pool.destroy(object);
     *handle = MPI_T_CVAR_HANDLE_NULL;
     return MPI_SUCCESS;
 }

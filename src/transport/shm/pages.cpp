@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "base/memory_limit.h"
+#include "base/page_size.h"
 #include "base/process.h"
 #include "base/state.h"
 #include "job/descriptor_passing.h"
@@ -19,8 +20,6 @@
 namespace starling::shm {
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 STARLING_STATE uint64_t most = 0;  ///< most bytes that can be allocated; 0: not determined yet
 
@@ -40,8 +39,6 @@ bool within_file_limit(uint64_t bytes) {
     rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
-
-constexpr uint64_t kHuge = 2u << 20;
 
 /// Reserves address space at a multiple of `alignment`. Returns null if there is not enough.
 std::byte* find_room(uint64_t bytes, uint64_t alignment) {
@@ -69,9 +66,9 @@ Pages::~Pages() {
 
 bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
     // A mapping aligned to a huge page can use huge pages.
-    const uint64_t wanted = bytes >= kHuge ? std::max(alignment, kHuge) : alignment;
+    const uint64_t wanted = bytes >= kHugePage ? std::max(alignment, kHugePage) : alignment;
     std::byte* place = wanted > kPage ? find_room(bytes, wanted) : nullptr;
-    if (!place && wanted > kHuge) place = find_room(bytes, kHuge);
+    if (!place && wanted > kHugePage) place = find_room(bytes, kHugePage);
     void* at = mmap(place, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), descriptor, 0);
     if (at == MAP_FAILED) {
         if (place) munmap(place, bytes);
@@ -87,7 +84,7 @@ bool Pages::map(int descriptor, uint64_t bytes, uint64_t alignment) {
 
 bool Pages::show_more(uint64_t bytes) {
     // Show whole huge pages, as each call costs time; a range that ends inside a huge page would split it.
-    const uint64_t last = std::min((bytes + kHuge - 1) / kHuge * kHuge, bytes_);
+    const uint64_t last = std::min((bytes + kHugePage - 1) / kHugePage * kHugePage, bytes_);
     if (bytes > last || mprotect(data_ + shown_, last - shown_, PROT_READ | PROT_WRITE) != 0) return false;
     if (owned_) madvise(data_ + shown_, last - shown_, MADV_DODUMP);
     shown_ = last;

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/heap.h"
+#include "base/page_size.h"
 #include "base/state.h"
 #include "transport/shm/pages.h"
 #include "transport/shm/path.h"
@@ -17,7 +18,7 @@ namespace starling::shm {
 namespace {
 
 /// Sizes from which freed memory is returned to the system, and from which huge pages are requested.
-constexpr uint64_t kGiveBack = 1u << 20, kHuge = 2u << 20, kPage = 4096;
+constexpr uint64_t kGiveBack = 1u << 20;
 
 struct ExchangedHeap {
     Pages pages;
@@ -69,7 +70,7 @@ void advise(std::byte* memory, uint64_t bytes, uint64_t page, int advice) {
 }  // namespace
 
 void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment) {
-    if (alignment > kHuge || (!exchanged && !make())) return nullptr;
+    if (alignment > kHugePage || (!exchanged && !make())) return nullptr;
     if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
     const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) return nullptr;
@@ -78,7 +79,7 @@ void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment) 
         return nullptr;
     }
     std::byte* memory = exchanged->pages.data() + offset;
-    if (bytes >= kHuge) advise(memory, bytes, kHuge, MADV_HUGEPAGE);
+    if (bytes >= kHugePage) advise(memory, bytes, kHugePage, MADV_HUGEPAGE);
     return memory;
 }
 

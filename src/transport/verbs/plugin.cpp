@@ -47,11 +47,11 @@ class Folder {
 };
 
 /// Returns the port's state, for example "4: ACTIVE"; empty if the port does not exist.
-std::string state_of(const std::string& port) {
+std::string port_state(const std::string& port) {
     const int fd = open((port + "/state").c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return {};
     char text[32];
-    const ssize_t bytes = read(fd, text, sizeof text);
+    const ssize_t bytes = ::read(fd, text, sizeof text);
     close(fd);
     return {text, bytes > 0 ? static_cast<size_t>(bytes) : 0};
 }
@@ -87,7 +87,7 @@ uint64_t devices_seen() {
         all += hash_on(hash_on(kEmptyHash, device), inode.st_ino);
         Folder ports(path + "/ports");
         while (const char* const port = ports.next())
-            all += hash_on(hash_on(hash_on(kEmptyHash, device), port), state_of(path + "/ports/" + port).c_str());
+            all += hash_on(hash_on(hash_on(kEmptyHash, device), port), port_state(path + "/ports/" + port).c_str());
     }
     return all;
 }
@@ -95,7 +95,7 @@ uint64_t devices_seen() {
 Link link_of(const char* device, uint8_t port) {
     const std::string path = devices_folder() + "/" + device;
     if (access(path.c_str(), F_OK) != 0) return Link::gone;
-    return state_of(path + "/ports/" + std::to_string(port)).starts_with("4") ? Link::active : Link::down;
+    return port_state(path + "/ports/" + std::to_string(port)).starts_with("4") ? Link::active : Link::down;
 }
 
 void use_plugin(const Plugin* plugin) { instead = plugin; }

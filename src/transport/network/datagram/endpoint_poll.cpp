@@ -9,7 +9,7 @@
 namespace starling::network {
 
 namespace {
-constexpr int kRounds = 1 + Udp::kLanes;  ///< most batches of datagrams in one poll
+constexpr int kLaneRounds = 1 + Udp::kLanes;  ///< most batches of datagrams in one poll
 constexpr uint64_t kRailsInterval = 100 * kMillisecond;
 constexpr size_t kMostHeld = 16;
 constexpr uint64_t kHoldTime = 1000 * kMillisecond;
@@ -32,7 +32,7 @@ bool Endpoint::EndpointState::poll(uint64_t time) {
     if (!held.empty()) [[unlikely]]
         deliver_held(time);
     const bool by_ports = verbs && poll_verbs(time);
-    for (int round = 0; round < kRounds && !by_ports; ++round) {
+    for (int round = 0; round < kLaneRounds && !by_ports; ++round) {
         // After a std::bad_alloc in an earlier poll, continue with the datagrams that were not handled.
         if (arrived == 0) arrived = udp.receive();
         for (; taken < arrived; ++taken) {

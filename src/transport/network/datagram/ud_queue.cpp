@@ -13,7 +13,7 @@ namespace {
 /// Polling idle sockets takes a system call, which costs several times the rest of a poll. So if the ports were the last to receive
 /// anything, the kernel is asked about all sockets only once per interval. Sockets that have received something are polled for a while.
 constexpr uint64_t kSocketsInterval = 50 * kMicrosecond, kSocketsBusy = 1 * kMillisecond;
-constexpr int kRounds = 4;  ///< most batches of datagrams in one poll
+constexpr int kQueueRounds = 4;  ///< most batches of datagrams in one poll
 }  // namespace
 
 void Endpoint::EndpointState::adopt(std::unique_ptr<verbs::Ports> ports) {
@@ -56,7 +56,7 @@ void Endpoint::EndpointState::send_by_verbs(EndpointPeer& member, const Route& r
 
 bool Endpoint::EndpointState::poll_verbs(uint64_t time) {
     VerbsState& mine = *verbs;
-    for (int round = 0; round < kRounds && receive_ready(time); ++round) {}
+    for (int round = 0; round < kQueueRounds && receive_ready(time); ++round) {}
     if (mine.ports->version() != mine.version) follow_ports(time);
     if (mine.ports->fetch_room()) wake_waiting(time);
     if (mine.ports->fetch_peer_event()) mine.sockets_last = false;

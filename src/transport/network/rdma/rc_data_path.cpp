@@ -9,8 +9,8 @@
 namespace starling::network {
 
 namespace {
-constexpr uint64_t kPumpBytes = 1u << 20;  ///< most bytes sent in one call, before other connections are served
-constexpr PathId kPath = 1;                ///< constant, since a stream uses one RC connection at a time
+constexpr uint64_t kRdmaPumpBytes = 1u << 20;  ///< most bytes sent in one call, before other connections are served
+constexpr PathId kPath = 1;                    ///< constant, since a stream uses one RC connection at a time
 }  // namespace
 
 SendResult RcConnection::send(const iovec* parts, int count) { return static_cast<Rc&>(by).send(*this, parts, count); }
@@ -202,7 +202,7 @@ bool Rc::grant_room(RcConnection& connection) {
 }
 
 void Rc::pump(RcConnection& connection) {
-    uint64_t budget = kPumpBytes;
+    uint64_t budget = kRdmaPumpBytes;
     while (connection.state_ == Connection::CarrierState::open && !connection.finished_) {
         if (!grant_room(connection)) return;
         OutStream* const stream = connection.working_.front();

@@ -18,7 +18,7 @@ namespace {
 /// part in the buffer must be copied. So reads are no longer than necessary.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
 constexpr int kReadsAtOnce = 16;
-constexpr uint64_t kPumpBytes = 8u << 20;       ///< most bytes sent in one call, before other connections are served
+constexpr uint64_t kTcpPumpBytes = 8u << 20;    ///< most bytes sent in one call, before other connections are served
 constexpr uint64_t kPackedBytes = 128 * 1024;   ///< longest fragment of data that must be packed first
 constexpr uint64_t kShortestShare = 64 * 1024;  ///< shortest fragment into which a message is split for several sockets
 
@@ -237,7 +237,7 @@ bool TcpEngine::grant_room(Connection& connection) {
 
 void TcpEngine::pump(Connection& connection) {
     ConnectionParts& of = parts(connection);
-    uint64_t budget = kPumpBytes;
+    uint64_t budget = kTcpPumpBytes;
     if (connection.finished_) {
         grant_room(connection);
         for (TcpSocket* socket : of.sockets)
