@@ -17,7 +17,7 @@ namespace starling {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 using launch::lowercase;
 
@@ -97,8 +97,8 @@ std::vector<std::string_view> similar(const CLI::App& app, std::string_view topi
     return names;
 }
 
-Json options_of(const CLI::App& command) {
-    Json rows = Json::array();
+OrderedJson options_of(const CLI::App& command) {
+    OrderedJson rows = OrderedJson::array();
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_group().empty()) continue;
         std::string value = option->get_type_name();
@@ -111,12 +111,12 @@ Json options_of(const CLI::App& command) {
     return rows;
 }
 
-Json command_of(const CLI::App& command) {
-    Json row = {{"name", command.get_name()},
-                {"doc", command.get_description()},
-                {"footer", command.get_footer()},
-                {"options", options_of(command)},
-                {"commands", Json::array()}};
+OrderedJson command_of(const CLI::App& command) {
+    OrderedJson row = {{"name", command.get_name()},
+                       {"doc", command.get_description()},
+                       {"footer", command.get_footer()},
+                       {"options", options_of(command)},
+                       {"commands", OrderedJson::array()}};
     for (const CLI::App* below : shown_commands(command)) row["commands"].push_back(command_of(*below));
     return row;
 }
@@ -143,23 +143,24 @@ int print_help(const CLI::App& app, const std::string& topic) {
 }
 
 int print_tables(const CLI::App& app) {
-    Json mpiexec = {{"synopsis", launch::usage_synopsis()}, {"remarks", launch::usage_remarks()}, {"options", Json::array()}};
+    OrderedJson mpiexec = {
+        {"synopsis", launch::usage_synopsis()}, {"remarks", launch::usage_remarks()}, {"options", OrderedJson::array()}};
     for (const launch::OptionHelp& option : launch::option_help()) {
         mpiexec["options"].push_back({{"group", launch::title_of(option.group)},
                                       {"names", option.names},
                                       {"values", option.values},
                                       {"doc", option.doc}});
     }
-    Json out = {{"version", STARLING_VERSION},
-                {"mpiexec", mpiexec},
-                {"starling", command_of(app)},
-                {"variables", Json::array()},
-                {"topics", Json::array()}};
+    OrderedJson out = {{"version", STARLING_VERSION},
+                       {"mpiexec", mpiexec},
+                       {"starling", command_of(app)},
+                       {"variables", OrderedJson::array()},
+                       {"topics", OrderedJson::array()}};
     size_t count = 0;
     const Variable* rows = variables(count);
     for (const Variable* row = rows; row != rows + count; ++row)
         out["variables"].push_back({{"name", row->name}, {"doc", row->doc}});
-    out["functions"] = Json::array();
+    out["functions"] = OrderedJson::array();
     for (const HelpPage& page : help_pages()) {
         if (page.topic)
             out["topics"].push_back({{"name", page.names[0]}, {"title", page.title}, {"text", page.text}});

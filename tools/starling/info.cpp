@@ -25,7 +25,7 @@ namespace starling {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const char* name(VariableSource source) {
     constexpr const char* kNames[] = {"default", "file", "environment", "program"};
@@ -73,11 +73,11 @@ std::string shims(const std::filesystem::path& prefix) {
     return found.empty() ? "none: lib/compat is missing" : found;
 }
 
-Json installation() {
+OrderedJson installation() {
     namespace fs = std::filesystem;
     std::error_code ignored;
     const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
-    Json out;
+    OrderedJson out;
     out["version"] = kThisVersion.release;
     out["wire"] = std::to_string(kThisVersion.major) + "." + std::to_string(kThisVersion.minor);
     out["mpi"] = "5.0";
@@ -94,13 +94,13 @@ Json installation() {
     return out;
 }
 
-Json variable_list() {
-    Json out = Json::array();
+OrderedJson variable_list() {
+    OrderedJson out = OrderedJson::array();
     size_t count = 0;
     const Variable* rows = variables(count);
     const Config defaults;
     for (const Variable* v = rows; v != rows + count; ++v) {
-        Json row{{"name", v->name}, {"type", name(v->type)}};
+        OrderedJson row{{"name", v->name}, {"type", name(v->type)}};
         if (v->type != VariableType::reserved) {
             row["value"] = printed(*v, config());
             row["default"] = printed(*v, defaults);
@@ -116,12 +116,12 @@ Json variable_list() {
     return out;
 }
 
-Json counter_list() {
+OrderedJson counter_list() {
     constexpr const char* kKinds[] = {"counter", "level", "timer"};
     size_t count = 0, groups = 0;
     const Counter* rows = counter_table(count);
     const CounterGroupInfo* group = counter_groups(groups);
-    Json out = Json::array();
+    OrderedJson out = OrderedJson::array();
     for (const Counter* row = rows; row != rows + count; ++row) {
         out.push_back({{"name", row->name},
                        {"kind", kKinds[static_cast<int>(row->kind)]},
@@ -132,7 +132,7 @@ Json counter_list() {
     return out;
 }
 
-Json function_counts(std::span<const Function> all_functions) {
+OrderedJson function_counts(std::span<const Function> all_functions) {
     std::map<std::string, std::pair<int, int>> topics;
     int built = 0;
     for (const Function& f : all_functions) {
@@ -141,13 +141,13 @@ Json function_counts(std::span<const Function> all_functions) {
         built += f.built;
         ++all;
     }
-    Json out{{"built", built}, {"all", all_functions.size()}};
+    OrderedJson out{{"built", built}, {"all", all_functions.size()}};
     for (const auto& [topic, counts] : topics) out["topics"][topic] = {counts.first, counts.second};
     return out;
 }
 
-Json function_names(bool missing_only) {
-    Json out = Json::array();
+OrderedJson function_names(bool missing_only) {
+    OrderedJson out = OrderedJson::array();
     for (const auto list : {functions(), shmem_functions()})
         for (const Function& f : list)
             if (!f.built || !missing_only)
@@ -155,31 +155,31 @@ Json function_names(bool missing_only) {
     return out;
 }
 
-Json transport_list() {
-    Json out = Json::object();
+OrderedJson transport_list() {
+    OrderedJson out = OrderedJson::object();
     for (const TransportReport& report : transports()) out[report.name] = report.state;
     return out;
 }
 
-Json network_list() {
-    Json out = Json::array();
+OrderedJson network_list() {
+    OrderedJson out = OrderedJson::array();
     for (const NetworkReport& one : networks())
         out.push_back({{"interface", one.interface}, {"address", one.address}, {"running", one.running}, {"used", one.used}});
     return out;
 }
 
-Json protocol_list() {
+OrderedJson protocol_list() {
     size_t count = 0;
     const message::Protocol* rows = message::protocols(count);
-    Json out = Json::array();
+    OrderedJson out = OrderedJson::array();
     for (const message::Protocol* row = rows; row != rows + count; ++row)
         out.push_back({{"name", row->name}, {"when", row->when}, {"costs", row->costs}, {"instead", row->instead}});
     return out;
 }
 
 // Collects the parts that the options name. `overview`: adds the installation and the numbers of functions.
-Json collect(const InfoOptions& parts, bool overview) {
-    Json out;
+OrderedJson collect(const InfoOptions& parts, bool overview) {
+    OrderedJson out;
     if (overview) out["installation"] = installation();
     if (parts.transports) out["transports"] = transport_list();
     if (parts.transports) out["networks"] = network_list();
@@ -208,7 +208,7 @@ std::string wrapped(std::string text, size_t width, const std::string& indent) {
     return out;
 }
 
-void print_variable(const Json& row) {
+void print_variable(const OrderedJson& row) {
     const std::string variable = row["name"], doc = row["doc"];
     if (row["type"] == "reserved") {
         fmt::print("  {}\n{}", variable, wrapped(doc, 90, "      "));
@@ -228,10 +228,10 @@ void print_variable(const Json& row) {
 }
 
 // Prints the protocols, in the order in which they are considered.
-void print_protocols(const Json& list) {
+void print_protocols(const OrderedJson& list) {
     fmt::print(
         "\nProtocols: how a message moves; the first that can serve it and pays, or the one of STARLING_LONG_PROTOCOL\n");
-    for (const Json& row : list) {
+    for (const OrderedJson& row : list) {
         const std::string instead = row["instead"];
         fmt::print("  {}\n{}{}", row["name"].get<std::string>(), wrapped(row["when"], 90, "      "),
                    wrapped("costs " + row["costs"].get<std::string>(), 90, "      "));
@@ -240,13 +240,13 @@ void print_protocols(const Json& list) {
 }
 
 // Prints the counters by group, each group with its description.
-void print_counters(const Json& list) {
+void print_counters(const OrderedJson& list) {
     size_t groups = 0;
     const CounterGroupInfo* group = counter_groups(groups);
     fmt::print("\nCounters of every process, for `starling top` and MPI_T\n");
     for (const CounterGroupInfo* g = group; g != group + groups; ++g) {
         fmt::print(" {}: {}\n", g->name, g->doc);
-        for (const Json& row : list) {
+        for (const OrderedJson& row : list) {
             if (row["group"] != g->name) continue;
             fmt::print("  {}   ({} of {})\n{}", row["name"].get<std::string>(), row["kind"].get<std::string>(),
                        row["unit"].get<std::string>(), wrapped(row["doc"], 90, "      "));
@@ -254,9 +254,9 @@ void print_counters(const Json& list) {
     }
 }
 
-void print(const Json& all) {
+void print(const OrderedJson& all) {
     if (all.contains("installation")) {
-        const Json& here = all["installation"];
+        const OrderedJson& here = all["installation"];
         fmt::print("Starling {} (wire {}), MPI {}, standard ABI {}\n  prefix: {}\n", here["version"].get<std::string>(),
                    here["wire"].get<std::string>(), here["mpi"].get<std::string>(), here["abi"].get<std::string>(),
                    here["prefix"].get<std::string>());
@@ -270,7 +270,7 @@ void print(const Json& all) {
     }
     if (all.contains("networks")) {
         fmt::print("\nNetworks, by interface\n");
-        for (const Json& one : all["networks"])
+        for (const OrderedJson& one : all["networks"])
             fmt::print("  {} {}: {}{}\n", one["interface"].get<std::string>(), one["address"].get<std::string>(),
                        one["used"] ? "used" : "not used (STARLING_IP_INTERFACES)", one["running"] ? "" : ", link down");
     }
@@ -279,7 +279,7 @@ void print(const Json& all) {
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
     for (const auto& [key, standard] : {std::pair{"functions", "MPI"}, std::pair{"shmem_functions", "OpenSHMEM"}}) {
         if (!all.contains(key)) continue;
-        const Json& counts = all[key];
+        const OrderedJson& counts = all[key];
         fmt::print("\n{} functions: {} of {} built; --missing lists the others\n", standard, counts["built"].get<int>(),
                    counts["all"].get<int>());
         for (const auto& [topic, pair] : counts["topics"].items())
@@ -287,11 +287,11 @@ void print(const Json& all) {
     }
     if (all.contains("variables")) {
         fmt::print("\nVariables\n");
-        for (const Json& row : all["variables"]) print_variable(row);
+        for (const OrderedJson& row : all["variables"]) print_variable(row);
     }
     if (all.contains("counters")) print_counters(all["counters"]);
     if (all.contains("function_list")) {
-        for (const Json& row : all["function_list"])
+        for (const OrderedJson& row : all["function_list"])
             fmt::print("{:40} {:26} {:10} {}\n", row["name"].get<std::string>(), row["topic"].get<std::string>(),
                        row["since"].get<std::string>(), row["built"].get<bool>() ? "built" : "missing");
     }
@@ -307,7 +307,7 @@ int info(const InfoOptions& options) {
     InfoOptions parts = options;
     if (overview) parts.transports = parts.variables = true;
     if (overview && !summary) parts.protocols = parts.collectives = parts.counters = true;
-    const Json all = collect(parts, overview);
+    const OrderedJson all = collect(parts, overview);
     if (options.json)
         fmt::print("{}\n", all.dump(2));
     else if (summary)

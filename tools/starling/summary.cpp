@@ -9,20 +9,20 @@ namespace starling {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 void print_line(const std::string& title, const std::string& text) { fmt::print("  {}: {}\n", title, text); }
 
 // Returns the state of a transport without its properties: "not usable: why", or "usable".
-std::string state_of(const Json& transports, const std::string& name) {
+std::string state_of(const OrderedJson& transports, const std::string& name) {
     if (!transports.contains(name)) return "unknown";
     const std::string state = transports[name];
     return state.substr(0, state.find("; "));
 }
 
-std::string networks_of(const Json& list) {
+std::string networks_of(const OrderedJson& list) {
     std::vector<std::string> used, unused;
-    for (const Json& one : list) {
+    for (const OrderedJson& one : list) {
         const std::string interface = one["interface"], address = one["address"];
         if (!one["used"] && address.starts_with("127.")) continue;
         (one["used"] ? used : unused).push_back(interface + " " + address + (one["running"] ? "" : " (link down)"));
@@ -37,7 +37,7 @@ std::string networks_of(const Json& list) {
 }
 
 // Returns the states of all ports of InfiniBand and RoCE devices, or why there are none.
-std::string verbs_of(const Json& transports) {
+std::string verbs_of(const OrderedJson& transports) {
     std::string text;
     for (const auto& [name, state] : transports.items()) {
         if (!name.starts_with("verbs")) continue;
@@ -47,14 +47,14 @@ std::string verbs_of(const Json& transports) {
     return text;
 }
 
-std::string functions_of(const Json& counts) {
+std::string functions_of(const OrderedJson& counts) {
     const int built = counts["built"], all = counts["all"];
     return built == all ? fmt::format("all {}", all) : fmt::format("{} of {} (--missing lists the others)", built, all);
 }
 
-std::string settings_of(const Json& variables) {
+std::string settings_of(const OrderedJson& variables) {
     std::vector<std::string> changed;
-    for (const Json& row : variables) {
+    for (const OrderedJson& row : variables) {
         if (!row.contains("source") || row["source"] == "default") continue;
         const std::string name = row["name"], value = row["value"], source = row["source"];
         if (name == "STARLING_CONFIG") continue;  // the summary has a line on the file
@@ -67,7 +67,7 @@ std::string settings_of(const Json& variables) {
     return fmt::format("{}{}", fmt::join(changed, ", "), more > 0 ? fmt::format(", and {} more", more) : "");
 }
 
-std::string missing_files(const Json& files) {
+std::string missing_files(const OrderedJson& files) {
     std::vector<std::string> missing;
     for (const auto& [file, path] : files.items())
         if (path == "missing") missing.push_back(file);
@@ -76,8 +76,8 @@ std::string missing_files(const Json& files) {
 
 }  // namespace
 
-void print_summary(const Json& all) {
-    const Json &here = all["installation"], &transports = all["transports"];
+void print_summary(const OrderedJson& all) {
+    const OrderedJson &here = all["installation"], &transports = all["transports"];
     fmt::print("Starling {} (wire {}), MPI {}, standard ABI {}\n", here["version"].get<std::string>(),
                here["wire"].get<std::string>(), here["mpi"].get<std::string>(), here["abi"].get<std::string>());
     print_line("prefix", here["prefix"]);

@@ -15,7 +15,7 @@ namespace starling {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kNamed = 6;  // number of functions that are listed by name
 
@@ -103,11 +103,11 @@ void say(const Examination& found) {
     say_troubles(found);
 }
 
-Json as_json(const Examination& found) {
-    Json out{{"file", found.file}, {"healthy", found.healthy()}};
+OrderedJson as_json(const Examination& found) {
+    OrderedJson out{{"file", found.file}, {"healthy", found.healthy()}};
     if (!found.interpreter.empty()) out["interpreter"] = found.interpreter;
     if (!found.problem.empty()) out["problem"] = found.problem;
-    out["mpi"] = Json::array();
+    out["mpi"] = OrderedJson::array();
     for (const LoadedMpi& mpi : found.mpis)
         out["mpi"].push_back({{"name", mpi.mpi},
                               {"interface", mpi.binary_interface},
@@ -154,7 +154,7 @@ std::vector<Examination> examine_all(const std::vector<std::string>& words) {
 
 int run_doctor(const DoctorOptions& options) {
     const std::vector<Examination> all = examine_all(options.files);
-    Json list = Json::array();
+    OrderedJson list = OrderedJson::array();
     bool healthy = true;
     for (const Examination& found : all) {
         healthy = healthy && found.healthy();
@@ -163,7 +163,7 @@ int run_doctor(const DoctorOptions& options) {
         else
             say(found);
     }
-    if (options.json) fmt::print("{}\n", list.dump(2, ' ', false, Json::error_handler_t::replace));
+    if (options.json) fmt::print("{}\n", list.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
     if (all.empty()) {
         if (!options.json) fmt::print("nothing there is linked with an MPI\n");
         return 2;

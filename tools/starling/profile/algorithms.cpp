@@ -9,9 +9,9 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr double kEnough = 8;    ///< minimum number of calls on a communicator before an algorithm is compared
-constexpr double kSigmas = 3;    ///< minimum difference in standard errors, because among six algorithms chance favors one
-constexpr double kWorth = 0.05;  ///< minimum share of the call's time that must be saved
+constexpr double kEnough = 8;  ///< minimum number of calls on a communicator before an algorithm is compared
+constexpr double kSigmas = 3;  ///< minimum difference in standard errors, because among six algorithms chance favors one
+constexpr double kLeastSaving = 0.05;  ///< minimum share of the call's time that must be saved
 
 /// The calls with one algorithm. The times of a call's members are not independent samples, since members wait for each other.
 struct Times {
@@ -57,7 +57,7 @@ std::vector<PlannedCollective> choose_algorithms(const Run& run) {
         const auto best = std::min_element(place.all.begin(), place.all.end(), shorter);
         if (best == place.all.end()) continue;
         const double before = place.usual.mean(), after = best->second.mean();
-        if (before - after < kWorth * before) continue;
+        if (before - after < kLeastSaving * before) continue;
         if (before - after < kSigmas * std::sqrt(place.usual.error() + best->second.error())) continue;
         std::string usual;
         for (const std::string& name : place.instead_of) usual += (usual.empty() ? "" : ", ") + name;

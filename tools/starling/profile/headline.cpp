@@ -14,7 +14,7 @@ namespace starling::analysis {
 namespace {
 
 /// Share of the time that a cause must explain to be worth a headline.
-constexpr double kWorth = 0.05;
+constexpr double kLeastShare = 0.05;
 /// Late ranks are named up to this share of a job's ranks; more are uneven work.
 constexpr double kFewRanks = 0.25;
 
@@ -183,7 +183,7 @@ Diagnosis computation(const Run& run, const RankTable& table) {
 std::vector<Diagnosis> diagnose(const Run& run, const RankTable& table) {
     std::vector<Diagnosis> all;
     for (const Rule rule : kRules)
-        if (Found found = rule(run, table); found && found->seconds >= kWorth * table.seconds && found->seconds > 0)
+        if (Found found = rule(run, table); found && found->seconds >= kLeastShare * table.seconds && found->seconds > 0)
             all.push_back(*std::move(found));
     std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) { return a.seconds > b.seconds; });
     all.push_back(computation(run, table));

@@ -17,7 +17,7 @@ namespace starling::analysis {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint32_t kMostBins = 128;  ///< maximum rows of the heat map; a row may stand for several processes
 constexpr size_t kMostFrames = 300;  ///< maximum positions of the slider over the run's phases
@@ -66,13 +66,13 @@ void add(Frame& frame, const Span& span, uint32_t ranks_per_bin) {
     }
 }
 
-Json frames(const Run& run, uint32_t ranks_per_bin) {
+OrderedJson frames(const Run& run, uint32_t ranks_per_bin) {
     const size_t together = (run.spans.size() + kMostFrames - 1) / kMostFrames;
-    Json out = Json::array();
+    OrderedJson out = OrderedJson::array();
     for (size_t begin = 0; begin < run.spans.size(); begin += together) {
         Frame frame;
         for (size_t i = begin; i < std::min(begin + together, run.spans.size()); ++i) add(frame, run.spans[i], ranks_per_bin);
-        Json cells = Json::array();
+        OrderedJson cells = OrderedJson::array();
         for (const auto& [at, cell] : frame.cells)
             for (const double number :
                  {double(at.first), double(at.second), rounded(cell[0]), rounded(cell[1]), rounded(cell[2])})
@@ -93,8 +93,8 @@ Json frames(const Run& run, uint32_t ranks_per_bin) {
 }
 
 /// Returns blocks of consecutive processes on one host.
-Json hosts(const Run& run) {
-    Json out = Json::array();
+OrderedJson hosts(const Run& run) {
+    OrderedJson out = OrderedJson::array();
     for (const Job& job : run.jobs) {
         for (uint32_t rank = 0; rank < job.size; ++rank) {
             const std::string& host = run.host_of(job.first + rank);
@@ -108,8 +108,9 @@ Json hosts(const Run& run) {
 }
 
 /// Returns the number of open connections, and those opened and closed, over time.
-Json timeline(const Run& run) {
-    Json out{{"step", 0}, {"open", Json::array()}, {"opened", Json::array()}, {"closed", Json::array()}};
+OrderedJson timeline(const Run& run) {
+    OrderedJson out{
+        {"step", 0}, {"open", OrderedJson::array()}, {"opened", OrderedJson::array()}, {"closed", OrderedJson::array()}};
     if (run.connections.empty()) return out;
     double end = run.connections.back().when;
     for (const Span& span : run.spans) end = std::max(end, span.began + span.seconds);
@@ -131,12 +132,12 @@ Json timeline(const Run& run) {
     return out;
 }
 
-Json sites(const Run& run) {
+OrderedJson sites(const Run& run) {
     std::vector<std::pair<Site, Calls>> sorted(run.collectives.begin(), run.collectives.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
     if (sorted.size() > kMostSites) sorted.resize(kMostSites);
-    Json out = Json::array();
+    OrderedJson out = OrderedJson::array();
     for (const auto& [site, calls] : sorted)
         out.push_back({{"site", site.site},
                        {"call", site.kind + " " + site.size},
@@ -148,12 +149,12 @@ Json sites(const Run& run) {
     return out;
 }
 
-Json waiting(const Run& run) {
+OrderedJson waiting_of(const Run& run) {
     std::vector<std::pair<WaitPlace, Waits>> sorted(run.waiting.begin(), run.waiting.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.sum() > b.second.sum(); });
     if (sorted.size() > kMostSites) sorted.resize(kMostSites);
-    Json out = Json::array();
+    OrderedJson out = OrderedJson::array();
     for (const auto& [place, waits] : sorted)
         out.push_back(
             {{"site", place.site},
@@ -163,7 +164,7 @@ Json waiting(const Run& run) {
     return out;
 }
 
-Json curves(const Run& run) {
+OrderedJson curves(const Run& run) {
     const WhatIf what = what_if(run);
     return {{"static", what.fixed},
             {"on_demand", what.on_demand},
@@ -172,12 +173,12 @@ Json curves(const Run& run) {
             {"knee", what.knee()}};
 }
 
-Json data(const Run& run) {
+OrderedJson data(const Run& run) {
     const uint32_t ranks_per_bin = (run.processes + kMostBins - 1) / kMostBins;
     double process_seconds = 0;
     for (const Span& span : run.spans)
         for (const Part& part : span.parts) process_seconds += part.seconds / static_cast<double>(run.files.size());
-    Json jobs = Json::array();
+    OrderedJson jobs = OrderedJson::array();
     for (const Job& job : run.jobs) jobs.push_back({{"number", job.number}, {"first", job.first}, {"size", job.size}});
     const RankTable table = rank_table(run);
     return {{"application", run.application},
@@ -193,14 +194,14 @@ Json data(const Run& run) {
             {"frames", frames(run, ranks_per_bin)},
             {"timeline", timeline(run)},
             {"sites", sites(run)},
-            {"waiting", waiting(run)},
+            {"waiting", waiting_of(run)},
             {"curves", curves(run)}};
 }
 
 /// Encodes JSON for a script element, so that a "</script>" in a name can't end it.
-std::string embedded(const Json& json) {
+std::string embedded(const OrderedJson& json) {
     std::string out;
-    for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    for (const char c : json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)) {
         if (c == '<')
             out += "\\u003c";
         else

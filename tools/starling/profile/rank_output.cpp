@@ -11,13 +11,13 @@ namespace starling::analysis {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 bool is_late(const RankTable& table, const RankRow& row) {
     return std::binary_search(table.late.processes.begin(), table.late.processes.end(), row.process);
 }
 
-Json to_json(const std::string& name, const std::string& host, const RankRow& row, bool late) {
+OrderedJson to_json(const std::string& name, const std::string& host, const RankRow& row, bool late) {
     return {{"rank", name},
             {"host", host},
             {"compute", row.compute},
@@ -54,8 +54,8 @@ std::string ranks_as_text(const Run& run, const RankTable& table, size_t most) {
            out.text();
 }
 
-Json ranks_as_json(const Run& run, const RankTable& table, size_t most) {
-    Json rows = Json::array();
+OrderedJson ranks_as_json(const Run& run, const RankTable& table, size_t most) {
+    OrderedJson rows = OrderedJson::array();
     for (const size_t i : notable_rows(table, most)) {
         const RankRow& row = table.rows[i];
         rows.push_back(to_json(run.name_of(row.process), run.host_of(row.process), row, is_late(table, row)));

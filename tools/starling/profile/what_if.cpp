@@ -90,10 +90,10 @@ class Fixed {
 
 /// A simulation of connections that open and close. In each span the chosen pairs have one. Earlier connections stay if there is room, and
 /// pairs that have sent enough messages get one if there is room.
-class Table {
+class ConnectionTable {
   public:
     /// `ahead`: a chosen pair's connection is open when the span begins. Otherwise it opens on demand.
-    Table(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
+    ConnectionTable(bool ahead, uint32_t processes) : ahead_(ahead), degrees_(processes) {}
 
     /// Adds a span's messages on connections to the curve. `pairs` are sorted by messages; `chosen` has the limits at which each pair is
     /// chosen.
@@ -162,7 +162,7 @@ WhatIf what_if(const Run& run) {
     out.chosen = out.on_demand = out.fixed = out.planned;
     Degrees degrees(run.processes);
     Fixed fixed(run.processes);
-    Table planned(true, run.processes), on_demand(false, run.processes);
+    ConnectionTable planned(true, run.processes), on_demand(false, run.processes);
     double all = 0, recorded = 0;
     const std::vector<Group> groups = groups_of(run);
     std::vector<const Group*> group_of(run.spans.size(), nullptr);

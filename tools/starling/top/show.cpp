@@ -12,7 +12,7 @@ namespace starling::top {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 size_t row(const char* counter) {
     size_t count = 0;
@@ -166,9 +166,9 @@ const char* color(Doing doing) {
     }
 }
 
-Json json_of(const RankView& rank) {
-    Json out{{"rank", rank.rank},       {"host", rank.host},     {"pid", rank.pid},     {"state", name(rank.doing)},
-             {"waiting", rank.waiting}, {"asleep", rank.asleep}, {"cores", rank.cores}, {"memory_kb", rank.memory_kb}};
+OrderedJson json_of(const RankView& rank) {
+    OrderedJson out{{"rank", rank.rank},       {"host", rank.host},     {"pid", rank.pid},     {"state", name(rank.doing)},
+                    {"waiting", rank.waiting}, {"asleep", rank.asleep}, {"cores", rank.cores}, {"memory_kb", rank.memory_kb}};
     if (!rank.call.empty()) out["call"] = rank.call;
     if (!rank.phase.empty()) out["phase"] = rank.phase;
     if (rank.core != job::kNotBound) out["core"] = rank.core;
@@ -215,21 +215,21 @@ std::vector<ListLine> lines(const std::vector<JobView>& jobs, const Style& style
 }
 
 std::string json(const std::vector<JobView>& jobs, double interval) {
-    Json out{{"interval_s", interval}, {"jobs", Json::array()}};
+    OrderedJson out{{"interval_s", interval}, {"jobs", OrderedJson::array()}};
     for (const JobView& job : jobs) {
-        Json entry{{"id", fmt::format("{:016x}", job.id)},
-                   {"command", job.command},
-                   {"host", job.host},
-                   {"launcher", job.owner_pid},
-                   {"state", job.state},
-                   {"size", job.size},
-                   {"hosts", job.hosts},
-                   {"age_s", job.age},
-                   {"ranks", Json::array()}};
+        OrderedJson entry{{"id", fmt::format("{:016x}", job.id)},
+                          {"command", job.command},
+                          {"host", job.host},
+                          {"launcher", job.owner_pid},
+                          {"state", job.state},
+                          {"size", job.size},
+                          {"hosts", job.hosts},
+                          {"age_s", job.age},
+                          {"ranks", OrderedJson::array()}};
         for (const RankView& rank : job.ranks) entry["ranks"].push_back(json_of(rank));
         out["jobs"].push_back(std::move(entry));
     }
-    return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace starling::top
