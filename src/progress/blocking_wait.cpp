@@ -1,10 +1,8 @@
 #include "progress/blocking_wait.h"
 
 #include <immintrin.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "base/counters.h"
 #include "base/current_function.h"
 #include "base/delay.h"
+#include "base/linux_calls.h"
 #include "base/live.h"
 #include "base/lock.h"
 #include "base/state.h"

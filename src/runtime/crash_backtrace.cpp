@@ -57,7 +57,7 @@ uint64_t crash_address(const void* context) {
 void print_stack(int signal, uint64_t address) {
     char pid[24], thread[24], number[24], from[24];
     write_number(pid, static_cast<uint64_t>(getpid()));
-    write_number(thread, static_cast<uint64_t>(gettid()));
+    write_number(thread, static_cast<uint64_t>(syscall(SYS_gettid)));
     write_number(number, static_cast<uint64_t>(signal));
     write_number(from, address);
     const char* words[] = {program,    "stacks", "--rank", rank_text, "--thread", thread,

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/signal_name.h"
 #include "launch/common/hosts.h"
 #include "launch/process/stack_walk.h"
 
@@ -14,7 +15,7 @@ int print_crash(const CrashOptions& options) {
     launch::ProcessStacks stacks = launch::walk_stacks(options.pid);
     launch::keep_from(stacks, options.thread, options.from);
     launch::hide_library_frames(stacks);
-    const char* name = sigabbrev_np(options.signal);
+    const char* name = signal_name(options.signal);
     const std::string text = fmt::format("starling: rank {}, process {} on {}, has received SIG{} in\n{}", options.rank,
                                          options.pid, launch::host_name(), name ? name : std::to_string(options.signal).c_str(),
                                          launch::stacks_text(stacks, false));

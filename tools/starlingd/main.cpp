@@ -3,7 +3,6 @@
 // the root of standing daemons. `node`: the daemon on another host. Users start none of them by hand; each starts on demand and ends by
 // itself.
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/linux_calls.h"
 #include "control/start_server.h"
 #include "job/environment.h"
 #include "job/virtual_host.h"

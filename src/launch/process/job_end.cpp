@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/signal_name.h"
 #include "job/doorbell.h"
 #include "job/environment.h"
 #include "launch/common/hosts.h"
@@ -169,7 +170,7 @@ std::string Launcher::what_happened(const LocalJob& job, uint32_t rank, int stat
             std::snprintf(rest, room, "called MPI_Abort with code %d", code);
     } else if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
-        const char* abbreviation = sigabbrev_np(signal);
+        const char* abbreviation = signal_name(signal);
         std::snprintf(rest, room, "was killed by signal %d (SIG%s, %s)%s", signal, abbreviation ? abbreviation : "?",
                       strsignal(signal), WCOREDUMP(status) ? ", core dumped" : "");
     } else if (WEXITSTATUS(status) != 0) {

@@ -1,12 +1,12 @@
 // Carries out the orders of the universe's root on this host.
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "base/error.h"
+#include "base/linux_calls.h"
 #include "launch/common/hosts.h"
 #include "launch/common/signals.h"
 #include "launch/process/control_server.h"

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/linux_calls.h"
 #include "base/process.h"
 #include "job/environment.h"
 #include "launch/common/signals.h"

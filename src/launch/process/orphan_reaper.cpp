@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/linux_calls.h"
 #include "mpi.h"
 
 namespace starling::launch {

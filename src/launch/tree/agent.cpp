@@ -1,7 +1,6 @@
 // Starts a daemon on another host: runs the launch agent, passes it the orders, and interprets its output and exit.
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/linux_calls.h"
 #include "base/version.h"
 #include "base/wire.h"
 #include "launch/common/hosts.h"
