@@ -44,7 +44,7 @@ class Starling(CMakePackage):
     generator("ninja")
 
     def cmake_args(self):
-        return [self.define("STARLING_TESTS", False), self.define("CMAKE_INSTALL_LIBDIR", "lib")]
+        return [self.define("STARLING_TESTS", False), self.define("STARLING_WERROR", False), self.define("CMAKE_INSTALL_LIBDIR", "lib")]
 
     @property
     def build_targets(self):
