@@ -54,6 +54,12 @@ std::string parse_row(const PeerOption& row, std::string_view name, Options& out
     return parse_options(arguments, out);
 }
 
+TEST(PeerOptions, AnMpichThatSpawnsWithoutMpiexecIsExplained) {
+    Options options;
+    const std::string problem = parse_options({"-pmi_args", "40001", "default_interface", "default_key", "77"}, options);
+    EXPECT_TRUE(mentions(problem, "start the program by mpiexec -n 1, because MPICH")) << problem;
+}
+
 TEST(PeerOptions, TheTableSaysWhatTheParserDoes) {
     for (const PeerOption& row : peer_options()) {
         for_each_name(row.names, [&](std::string_view name) {
