@@ -34,6 +34,8 @@ def profile(size, occurrences, per_host=None, application="mesh"):
                    "began": nth * 0.5, "seconds": 0.5, "peers": peers,
                    "collectives": [["mesh+0x12a0", "world", size, "allreduce", "<=64", "node", 10, 80, 0.05]],
                    "waits": {"late sender": 0.1, "late receiver": 0.02, "collective": 0.05, "other": 0},
+                   "waiting": [["mesh+0x13b0", "MPI_Recv", 0.1, 0.02, 0, 0], ["mesh+0x12a0", "MPI_Allreduce", 0, 0, 0.05, 0]],
+                   "sizes": [[64, 290, 290 * 60], [4096, 3, 9000]],
                    "connections": [[0.001, 0, peers[0][1], "opened"], [0.4, 0, peers[0][1], "closed"]]}
     for rank in range(size):
         yield {"kind": "end", "job": 0, "rank": rank, "how": "finalized"}
@@ -54,6 +56,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.scripts, self.fetched, self.wrong = [], {}, [], []
+        self.text = ""
         self.feed(text)
         self.close()
 
@@ -71,6 +74,8 @@ class Page(html.parser.HTMLParser):
         if self.open and self.open[-1][0] == "script":
             key = self.open[-1][1]
             self.scripts[key] = self.scripts.get(key, "") + text
+        else:
+            self.text += text
 
 
 class Case(unittest.TestCase):
@@ -100,6 +105,62 @@ class Commands(Case):
             self.assertIn(part, text)
         one = self.starling("show", file, "--phase", "step", "--top", "1")
         self.assertIn("1 of ", one)
+        self.assertIn("started 2026-11-22T10:00:00Z with Starling 1.0", text)
+        self.assertIn("hosts (processes): host0 (4), host1 (4)", text)
+        self.check_order(text, ("Where the time goes", "Waits by call site", "Collective calls", "Phases (", "Messages by size", "Pairs with",
+                                "Traffic by path", "What if"))
+        self.assertRegex(text, r"\n +64 B +6960 +99 % +█{30} +418 KB +66 %\n +4 KB +72 +1 % +216 KB +34 %\n")
+
+    def check_order(self, text, parts):
+        places = [text.find(part) for part in parts]
+        self.assertNotIn(-1, places, parts)
+        self.assertEqual(places, sorted(places))
+
+    def test_json(self):
+        """All numbers of the text are in the JSON, which has all rows unless --top is given."""
+        file = write(self.path / "run.jsonl.gz", profile(8, 3, per_host=4))
+        data = json.loads(self.starling("show", "--json", file))
+        self.assertEqual((data["report"], data["application"], data["command"], data["processes"]), (1, "mesh", ["./mesh", "-i", "4"], 8))
+        self.assertEqual((data["started"], data["starling"]), ("2026-11-22T10:00:00Z", "1.0"))
+        self.assertEqual(data["hosts"], [{"host": "host0", "processes": 4}, {"host": "host1", "processes": 4}])
+        self.assertAlmostEqual(data["process_seconds"], 8 * 3 * 0.5)
+        self.assertAlmostEqual(data["waits"]["late_sender"], 8 * 3 * 0.1)
+        self.assertAlmostEqual(data["waited_seconds"], 8 * 3 * 0.17)
+        [step] = data["phases"]
+        self.assertEqual((step["phase"], step["times"], step["mark"]), ("step", 3, "program"))
+        [call] = data["collectives"]
+        self.assertEqual((call["site"], call["call"], call["size"], call["calls"]), ("mesh+0x12a0", "allreduce", "<=64", 240))
+        self.assertEqual([place["call"] for place in data["waiting"]], ["MPI_Recv", "MPI_Allreduce"])
+        self.assertEqual(len(data["pairs"]), data["rows"]["pairs"])
+        self.assertGreater(len(data["pairs"]), 10)
+        self.assertEqual({row["most"]: row["messages"] for row in data["sizes"]}, {64: 8 * 3 * 290, 4096: 8 * 9})
+        self.assertEqual(data["connections"]["plan"][0], 0)
+        few = json.loads(self.starling("show", "--json", "--top", "2", file))
+        self.assertEqual((len(few["pairs"]), few["rows"]["pairs"]), (2, data["rows"]["pairs"]))
+        self.assertEqual([(rank["rank"], rank["host"]) for rank in data["timeline"]], [(n, f"host{n // 4}") for n in range(8)])
+        for rank in data["timeline"]:
+            self.assertEqual([(p["phase"], p["from"], p["began"], p["seconds"]) for p in rank["phases"]],
+                             [("step", n, n * 0.5, 0.5) for n in (1, 2, 3)])
+            self.assertAlmostEqual(rank["phases"][0]["waited"], 0.17)
+        merged = json.loads(self.starling("show", "--json", file, file))
+        self.assertAlmostEqual(merged["waited_seconds"], data["waited_seconds"])
+        self.assertAlmostEqual(merged["timeline"][0]["phases"][0]["waited"], 0.17)
+
+    def test_json_of_one_phase(self):
+        lines = list(profile(4, 2))
+        for line in lines:
+            if line.get("from") == 2:
+                line.update(phase="other", to=1, **{"from": 1})
+        data = json.loads(self.starling("show", "--json", "--phase", "other", write(self.path / "run", lines)))
+        self.assertEqual([row["phase"] for row in data["phases"]], ["other"])
+        self.assertNotIn("collectives", data)  # recorded by call site, not by phase
+
+    def test_sizes_are_checked(self):
+        lines = list(profile(2, 1))
+        for wrong, why in (([[64, 1]], "a size has 2 numbers instead of 3"), ([[-1, 1, 1]], "a size of messages is not a whole number"),
+                           (3, "\"sizes\" is not a list")):
+            lines[2]["sizes"] = wrong
+            self.assertIn(why, self.refused("show", write(self.path / "run", lines)))
 
     def test_merged_is_the_mean(self):
         file = write(self.path / "run.jsonl", profile(8, 3))
@@ -149,7 +210,9 @@ class Commands(Case):
         text = (self.path / "narrow.html").read_text()
         self.assertRegex(text, r"\.wide \{ overflow-x: auto; \}")
         self.assertEqual(text.count("<table"), text.count('<div class="wide"><table'))
-        self.assertEqual(text.count("map(siteLabel)"), 2)
+        self.assertEqual(text.count("map(siteLabel)"), 1)
+        self.assertEqual(text.count("map(callLabel)"), 1)
+        self.assertIn("const callLabel = s => siteLabel(", text)
         self.assertNotIn('.call + "  " + p.site)', text)
 
     def test_page(self):
@@ -159,10 +222,10 @@ class Commands(Case):
         page = Page((self.path / "page.html").read_text())
         self.assertEqual((page.open, page.wrong, page.fetched), ([], [], []))
         data = json.loads(page.scripts["data"])
-        self.assertEqual((data["application"], data["processes"], len(data["frames"])), ("</script><b>&", 8, 4))
-        self.assertEqual([(host["first"], host["count"]) for host in data["hosts"]], [(0, 4), (4, 4)])
+        self.assertEqual((data["application"], data["processes"], len(data["pictures"]["frames"])), ("</script><b>&", 8, 4))
+        self.assertEqual([(host["first"], host["count"]) for host in data["pictures"]["blocks"]], [(0, 4), (4, 4)])
         sent = {}
-        for frame in data["frames"]:
+        for frame in data["pictures"]["frames"]:
             cells = frame["cells"]
             self.assertEqual(len(cells) % 5, 0)
             for i in range(0, len(cells), 5):
@@ -174,9 +237,28 @@ class Commands(Case):
                 key = (line["rank"], peer[1])
                 real[key] = real.get(key, 0) + peer[2] + peer[4] + peer[6]
         self.assertEqual(sent, real)
-        self.assertEqual(data["timeline"]["open"][-1], 0)
-        self.assertEqual(sum(data["timeline"]["opened"]), 24)
+        self.assertEqual(data["pictures"]["connections"]["open"][-1], 0)
+        self.assertEqual(sum(data["pictures"]["connections"]["opened"]), 24)
         self.assertIn("Chart.js", page.scripts[""])
+        self.check_order(page.text, ("Where the time goes", "Waiting by call site", "Phases of each rank", "Messages by size",
+                                     "Messages between processes", "Connections by time", "Gain of a plan"))
+
+    def test_rows_of_ranks_in_the_page(self):
+        """Each rank has a row, whose pieces have the phases in their order and the share of time waited."""
+        lines = list(profile(4, 2))
+        for line in lines:
+            if line.get("from") == 2:
+                line.update(phase="other", to=1, **{"from": 1})
+        lines[2]["waits"] = {"late sender": 0.45}
+        self.starling("show", "--html", "page.html", write(self.path / "run", lines))
+        ranks = json.loads(Page((self.path / "page.html").read_text()).scripts["data"])["pictures"]["ranks"]
+        self.assertEqual(ranks["phases"], ["step", "other"])
+        for rank, row in enumerate(ranks["rows"]):
+            pieces = [tuple(row[i:i + 3]) for i in range(0, len(row), 3)]
+            self.assertEqual(sum(piece[0] for piece in pieces), 240)
+            self.assertAlmostEqual(ranks["step"] * 240, 1.5)
+            # Nothing before 0.5 s, then one phase of 0.5 s and the other.
+            self.assertEqual(pieces, [(80, -1, 0), (80, 0, 90 if rank == 0 else 34), (80, 1, 34)])
 
     def test_ten_thousand_ranks(self):
         size, wide = 10000, 100
@@ -212,7 +294,26 @@ class Commands(Case):
         self.assertRegex(first, r"step +time, all processes +12.0 s +24.0 s +\+100 % +100 %")
         self.assertLess(rows.index(first), rows.index(next(row for row in rows if "on connections  " in row)))
         other = write(self.path / "other", profile(8, 3, application="other"))
-        self.assertIn("runs of one application can be compared", self.refused("diff", before, other))
+        self.assertTrue(self.starling("diff", before, other).startswith(f"mesh: {before} -> other: {other}\n"))
+
+    def test_diff_of_two_builds(self):
+        """Call sites of two builds are different addresses of the same calls: they are compared by call."""
+        lines = list(profile(8, 3, application="mesh"))
+        before = write(self.path / "before", lines)
+        for line in lines:
+            if line["kind"] == "profile":
+                line["application"] = "mesh-fast"
+            for row in line.get("collectives", []):
+                row[0], row[8] = "mesh-fast+0x9999", 0.2
+        after = write(self.path / "after", lines)
+        text = self.starling("diff", before, after)
+        self.assertIn(f"mesh: {before} -> mesh-fast: {after}\n", text)
+        self.assertIn("note: two programs or builds: call sites differ, so collective calls are compared by operation", text)
+        self.assertRegex(text, r"\n  allreduce <=64: node +time in the call +1.20 s +4.80 s +\+300 % ")
+        self.assertNotIn("new", text)
+        self.assertNotIn("gone", text)
+        one = self.starling("diff", before, before)
+        self.assertNotIn("note:", one)
 
     def test_refusals(self):
         whole = (json.dumps(line) + "\n" for line in profile(4, 1))
@@ -248,7 +349,7 @@ class Real(Case):
         self.starling("show", "--html", "real.html", file)
         page = Page((self.path / "real.html").read_text())
         self.assertEqual((page.open, page.wrong), ([], []))
-        ring = [frame for frame in json.loads(page.scripts["data"])["frames"] if frame["phase"] == "ring"]
+        ring = [frame for frame in json.loads(page.scripts["data"])["pictures"]["frames"] if frame["phase"] == "ring"]
         for rank in range(8):  # messages per rank; collectives may send more
             sent = sum(frame["cells"][i + 2] for frame in ring for i in range(0, len(frame["cells"]), 5)
                        if frame["cells"][i:i + 2] == [rank, (rank + 1) % 8])

@@ -104,7 +104,7 @@ TEST(Ranks, ALongTableIsShortenedToTheLateAndTheExtreme) {
     EXPECT_EQ(rows.size(), 6u);
     EXPECT_TRUE(std::binary_search(rows.begin(), rows.end(), 13u));
     EXPECT_TRUE(std::binary_search(rows.begin(), rows.end(), 4u));
-    EXPECT_EQ(ranks_as_json(run, rank_table(run), 6)["rows"].size(), 6u);
+    EXPECT_EQ(ranks_as_data(run, rank_table(run), 6)["rows"].size(), 6u);
 }
 
 TEST(Ranks, RangesOfRanksAreNamed) {

@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "diff.h"
 #include "launch/common/hosts.h"
 #include "page.h"
 #include "plan.h"
 #include "reader.h"
+#include "report.h"
 #include "show.h"
 #include "what_if.h"
 
@@ -21,11 +23,15 @@ namespace {
 
 using namespace analysis;
 
+constexpr uint32_t kRows = 10;  ///< rows of a table unless the user sets --top
+
 struct Options {
     std::vector<std::string> files;
     std::string output;
     std::string html;
-    ShowWish show;
+    ReportWish show;
+    bool json = false;
+    std::optional<uint32_t> top;  ///< maximum number of rows of each table
     PlanWish plan;
     std::string hosts, hostfile;
 };
@@ -66,9 +72,18 @@ int refusable(const std::function<void()>& work) {
 
 void run_show(const Options& options) {
     const Run run = read_profiles(options.files);
-    if (options.html.empty()) return fmt::print("{}", show(run, options.show));
-    write_file(options.html, page(run));
-    fmt::print("{}: open it in a browser; it needs no other files\n", options.html);
+    ReportWish wish = options.show;
+    if (options.json) {
+        wish.rows = wish.ranks = options.top.value_or(wish.rows);
+        return fmt::print("{}\n", report(run, wish).dump(1, ' ', false, Data::error_handler_t::replace));
+    }
+    if (!options.html.empty()) {
+        write_file(options.html, page(run));
+        return fmt::print("{}: open it in a browser; it needs no other files\n", options.html);
+    }
+    wish.rows = wish.ranks = options.top.value_or(kRows);
+    wish.timeline = false;
+    fmt::print("{}", show(report(run, wish)));
 }
 
 void run_plan(const Options& options) {
@@ -100,7 +115,7 @@ void run_plan(const Options& options) {
 }
 
 void run_diff(const Options& options) {
-    fmt::print("{}", diff(read_profiles({options.files[0]}), read_profiles({options.files[1]}), options.show.top));
+    fmt::print("{}", diff(read_profiles({options.files[0]}), read_profiles({options.files[1]}), options.top.value_or(kRows)));
 }
 
 }  // namespace
@@ -110,13 +125,15 @@ void add_profile_command(CLI::App& app, int& result) {
     CLI::App* all = app.add_subcommand("profile", "Analyze runs (mpiexec --profile), and plan later ones (mpiexec --plan)");
     all->require_subcommand(1);
 
-    CLI::App* show_command = all->add_subcommand("show", "Traffic between processes, waits, and the gain of a plan");
+    CLI::App* show_command =
+        all->add_subcommand("show", "Where the time goes, traffic between processes, and the gain of a plan");
     show_command->add_option("file", options->files, "Profiles of runs of one application; several are merged")->required();
-    show_command->add_option("--html", options->html, "Write everything as an HTML page for a browser instead");
-    show_command->add_option("--phase", options->show.phase, "This phase alone");
-    show_command->add_option("--top", options->show.top, "Rows of each table")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
+    CLI::Option* const html =
+        show_command->add_option("--html", options->html, "Write everything as an HTML page for a browser instead");
+    show_command->add_flag("--json", options->json, "Print all data as JSON")->excludes(html);
+    show_command->add_option("--phase", options->show.phase, "This phase alone")->excludes(html);
+    show_command->add_option("--top", options->top, "Rows of each table (10; --json prints all)")
+        ->check(CLI::Range(1, 1000000));
     show_command->callback([options, &result] { result = refusable([&] { run_show(*options); }); });
 
     CLI::App* plan_command = all->add_subcommand("plan", "Make a plan for later runs");
@@ -136,9 +153,7 @@ void add_profile_command(CLI::App& app, int& result) {
 
     CLI::App* diff_command = all->add_subcommand("diff", "Differences of another run, the largest first");
     diff_command->add_option("file", options->files, "The profile before, and the one after")->required()->expected(2);
-    diff_command->add_option("--top", options->show.top, "Number of changes to print")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
+    diff_command->add_option("--top", options->top, "Number of changes to print (10)")->check(CLI::Range(1, 1000000));
     diff_command->callback([options, &result] { result = refusable([&] { run_diff(*options); }); });
 }
 

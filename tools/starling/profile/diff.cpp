@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "show.h"
@@ -94,27 +95,50 @@ void compare(const std::string& name, const Sum& one, const Sum& other, const Su
     out.add(where, "waited otherwise", one.waits.other, other.waits.other, whole.seconds, short_time);
 }
 
-/// Compares collectives by call site, kind, size and algorithm.
-void compare_collectives(const Run& before, const Run& after, double seconds, Changes& out) {
-    std::map<std::string, std::pair<double, double>> sites;
-    const auto name = [](const Site& site) {
-        return fmt::format("{} {} {}: {}", site.site, site.kind, site.size, site.algorithm);
+/// Returns whether the runs have no call site of a collective in common, although both have some: their programs are different.
+bool other_sites(const Run& before, const Run& after) {
+    std::set<std::string> sites;
+    for (const auto& [site, calls] : before.collectives) sites.insert(site.site);
+    return !sites.empty() && !after.collectives.empty() &&
+           std::none_of(after.collectives.begin(), after.collectives.end(),
+                        [&](const auto& each) { return sites.contains(each.first.site); });
+}
+
+/// Compares collectives by kind, size and algorithm, and by call site if `by_site`.
+void compare_collectives(const Run& before, const Run& after, bool by_site, double seconds, Changes& out) {
+    std::map<std::string, std::pair<double, double>> sums;
+    const auto name = [&](const Site& site) {
+        return fmt::format("{}{} {}: {}", by_site ? site.site + " " : "", site.kind, site.size, site.algorithm);
     };
-    for (const auto& [site, calls] : before.collectives) sites[name(site)].first += calls.seconds;
-    for (const auto& [site, calls] : after.collectives) sites[name(site)].second += calls.seconds;
-    for (const auto& [site, times] : sites) out.add(site, "time in the call", times.first, times.second, seconds, short_time);
+    for (const auto& [site, calls] : before.collectives) sums[name(site)].first += calls.seconds;
+    for (const auto& [site, calls] : after.collectives) sums[name(site)].second += calls.seconds;
+    for (const auto& [where, times] : sums) out.add(where, "time in the call", times.first, times.second, seconds, short_time);
+}
+
+/// Returns the first lines: what is compared, and in which respect the runs differ from the start.
+std::string head(const Run& before, const Run& after, bool by_site) {
+    const bool one_name = before.application == after.application;
+    std::string out = fmt::format("{}: {} -> {}{}\n", before.application, before.files[0],
+                                  one_name ? std::string() : after.application + ": ", after.files[0]);
+    if (!by_site)
+        out += "  note: two programs or builds: call sites differ, so collective calls are compared by operation\n";
+    else if (!one_name)
+        out += "  note: the programs have different names\n";
+    if (before.command != after.command)
+        out += fmt::format("  note: the commands differ: {} -> {}\n", fmt::join(before.command, " "),
+                           fmt::join(after.command, " "));
+    if (before.starling != after.starling) out += fmt::format("  note: Starling {} -> {}\n", before.starling, after.starling);
+    if (before.processes != after.processes)
+        out += fmt::format("  {} processes -> {}: sums are of all of them\n", before.processes, after.processes);
+    return out;
 }
 
 }  // namespace
 
 std::string diff(const Run& before, const Run& after, uint32_t top) {
-    if (before.application != after.application)
-        throw Refusal(fmt::format("{} is of {}, but {} is of {}: only runs of one application can be compared", before.files[0],
-                                  before.application, after.files[0], after.application));
+    const bool by_site = !other_sites(before, after);
     const Whole one(before), other(after);
-    std::string out = fmt::format("{}: {} -> {}\n", before.application, before.files[0], after.files[0]);
-    if (before.processes != after.processes)
-        out += fmt::format("  {} processes -> {}: sums are of all of them\n", before.processes, after.processes);
+    std::string out = head(before, after, by_site);
     out += fmt::format("  messages on connections: {} -> {}\n  waited: {} of the time -> {}\n\n",
                        percent(one.sum.on_connection, one.sum.all.messages),
                        percent(other.sum.on_connection, other.sum.all.messages), percent(one.sum.waits.sum(), one.sum.seconds),
@@ -131,7 +155,7 @@ std::string diff(const Run& before, const Run& after, uint32_t top) {
     if (whole.seconds == 0) whole.seconds = other.sum.seconds;
     if (whole.all.messages == 0) whole.all = other.sum.all;
     for (const auto& [name, sum] : names) compare(name, of(one, name), of(other, name), whole, changes);
-    compare_collectives(before, after, whole.seconds, changes);
+    compare_collectives(before, after, by_site, whole.seconds, changes);
     return out + changes.text(top);
 }
 

@@ -25,7 +25,8 @@ struct Line {
     uint64_t who = 0, from = 1, to = 1;
     double began = 0, seconds = 0;
     Waits waits;
-    uint32_t first = 0, count = 0;  ///< range of the line's entries in Lot::sent
+    uint32_t first = 0, count = 0;          ///< range of the line's entries in Lot::sent
+    uint32_t first_size = 0, end_size = 0;  ///< range of the line's entries in Lot::by_size
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
     Amount by_packets;
@@ -42,6 +43,7 @@ struct Lot {
     std::string mark;
     std::vector<Line> lines;
     std::vector<Row> sent;
+    std::vector<std::pair<uint64_t, Amount>> by_size;
 };
 
 struct Event {
@@ -127,6 +129,7 @@ struct Reader::Implementation {
     uint64_t process(const Json& job, const Json& rank);
     void read_peers(const Json& object, Lot& lot, Line& line);
     void read_accesses(const Json& object, Lot& lot, Line& line);
+    void read_sizes(const Json& object, Lot& lot, Line& line);
     void read_collectives(const Json& object);
     void read_waiting(const Json& object);
     void read_connections(const Json& object, const Line& line);
@@ -149,6 +152,7 @@ void Reader::Implementation::header(const Json& object) {
     if (run.files.size() == 1) {
         run.application = application;
         if (const auto found = object.find("starling"); found != object.end()) run.starling = text_of(*found, "\"starling\"");
+        if (const auto found = object.find("started"); found != object.end()) run.started = text_of(*found, "\"started\"");
         if (const auto found = object.find("command"); found != object.end())
             for (const Json& word : list_of(*found, "\"command\""))
                 run.command.push_back(text_of(word, "a word of the command"));
@@ -231,6 +235,17 @@ void Reader::Implementation::read_accesses(const Json& object, Lot& lot, Line& l
     }
 }
 
+void Reader::Implementation::read_sizes(const Json& object, Lot& lot, Line& line) {
+    line.first_size = static_cast<uint32_t>(lot.by_size.size());
+    if (const auto found = object.find("sizes"); found != object.end()) {
+        for (const Json& entry : list_of(*found, "\"sizes\"")) {
+            const Json::array_t& row = row_of(entry, "a size", 3);
+            lot.by_size.emplace_back(count_of(row[0], "a size of messages", 0, UINT64_MAX), amount_at(row, 1));
+        }
+    }
+    line.end_size = static_cast<uint32_t>(lot.by_size.size());
+}
+
 void Reader::Implementation::read_collectives(const Json& object) {
     const auto found = object.find("collectives");
     if (found == object.end()) return;
@@ -291,6 +306,7 @@ void Reader::Implementation::phase(const Json& object) {
     read_peers(object, lot, line);
     read_accesses(object, lot, line);
     line.count = static_cast<uint32_t>(lot.sent.size()) - line.first;
+    read_sizes(object, lot, line);
     read_collectives(object);
     read_waiting(object);
     read_connections(object, line);
@@ -361,6 +377,8 @@ void Reader::Implementation::make_spans(const std::string& name, Lot& lot) {
             for (size_t size = 0; size < kSizes; ++size) span.sizes[size] += line.sizes[size] * weight;
             for (size_t i = 0; i < kAccesses; ++i) span.accesses[i] += line.accesses[i] * weight;
             span.by_packets += line.by_packets * weight;
+            for (uint32_t i = line.first_size; i < line.end_size; ++i)
+                span.by_size[lot.by_size[i].first] += lot.by_size[i].second * weight;
             for (uint32_t i = line.first; i < line.first + line.count; ++i) {
                 const Row& row = lot.sent[i];
                 span.sent.push_back({index(row.to), row.all * weight, row.on_connection * weight, row.in_memory * weight});

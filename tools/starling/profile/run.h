@@ -81,7 +81,8 @@ struct Span {
     double seconds = 0;  ///< duration, as the mean over the processes
     std::array<Amount, kSizes> sizes;
     std::array<Amount, kAccesses> accesses;
-    Amount by_packets;  ///< accesses that were sent as packets
+    Amount by_packets;                   ///< accesses that were sent as packets
+    std::map<uint64_t, Amount> by_size;  ///< messages by their size: up to this many bytes; empty in older files
     Waits waits;
     std::vector<Part> parts;  ///< parts of the processes; at most one per process and file
     std::vector<Sent> sent;   ///< traffic of all parts; per process in the order of the first message
@@ -119,7 +120,7 @@ struct CoreUse {
 };
 
 struct Run {
-    std::string application, starling;
+    std::string application, starling, started;  ///< program, Starling's version, and time in UTC
     std::vector<std::string> command;
     std::vector<std::string> files;
     std::vector<Job> jobs;

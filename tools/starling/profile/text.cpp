@@ -32,6 +32,13 @@ std::string short_number(double number) {
 
 std::string short_bytes(double bytes) { return scaled(bytes, {"B", "KB", "MB", "GB", "TB"}); }
 
+std::string binary_bytes(double bytes) {
+    const char* const units[] = {"B", "KB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+    return fmt::format("{:.0f} {}", bytes, units[unit]);
+}
+
 std::string short_time(double seconds) {
     if (seconds >= 0.9995 || seconds == 0) return three_digits(seconds) + " s";
     if (seconds >= 0.9995e-3) return three_digits(seconds * 1e3) + " ms";
