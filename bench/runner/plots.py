@@ -1,4 +1,4 @@
-"""Plots as SVG text, without any library: lines on two logarithmic axes, and bars of ratios."""
+"""Plots of lines on two logarithmic axes as SVG text, for documents: the page (page.py) draws its charts in the browser."""
 import html
 import math
 
@@ -102,30 +102,3 @@ def one_line(key, points, x_axis, y_axis, number):
     parts.append(f'<line x1="{WIDTH - RIGHT + 8}" x2="{WIDTH - RIGHT + 28}" y1="{y - 4}" y2="{y - 4}" stroke="{color}" '
                  f'stroke-width="{width}"{look}/>')
     return parts + [text(WIDTH - RIGHT + 33, y, key)]
-
-
-def bars(title, values):
-    """Plots values [(label, ratio, noisy)]; above 1 is good; the bars begin at 1."""
-    values = [(label, value, noisy) for label, value, noisy in values if value > 0]
-    if not values:
-        return ""
-    left, width, step = 270, 800, 14
-    height = 50 + step * len(values)
-    axis = Axis([value for _, value, _ in values] + [0.5, 2], left, width - 60)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">',
-             text(left, 18, title, size=14)]
-    for tick in axis.ticks():
-        x = axis.place(tick)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="26" y2="{height - 20}" stroke="#ddd"/>')
-        parts.append(text(x, height - 6, f"{tick:g}", "middle"))
-    one = axis.place(1)
-    for number, (label, value, noisy) in enumerate(values):
-        y, x = 28 + step * number, axis.place(value)
-        color = "#2e8b57" if value >= 1 else "#c0392b"
-        shade = ' fill-opacity="0.45"' if noisy else ""
-        parts.append(f'<rect x="{min(x, one):.1f}" y="{y}" width="{abs(x - one):.1f}" height="{step - 4}" '
-                     f'fill="{color}"{shade}/>')
-        parts.append(text(left - 6, y + 9, label, "end", size=10))
-        parts.append(text(max(x, one) + 4, y + 9, f"{value:.2f}{'~' if noisy else ''}", size=10))
-    parts.append(f'<line x1="{one:.1f}" x2="{one:.1f}" y1="26" y2="{height - 20}" stroke="#000"/>')
-    return "\n".join(parts + ["</svg>"])

@@ -26,7 +26,7 @@ def choose_cases(cases, only):
     words = only.split(",")
     for word in words:
         if not any(word in names_of(case) for case in cases):
-            sys.exit(f"compare: unknown case, group or program {word}; see --list")
+            sys.exit(f"compare: unknown case, group or program {word}; see --list with the same options: --quick has fewer cases")
     return [case for case in cases if any(word in names_of(case) for word in words)]
 
 
@@ -90,6 +90,14 @@ class Run:
 
     def run(self, cases, path):
         all_turns = [Turns(self, case) for case in cases]
+        try:
+            self.take_turns(all_turns, path)
+        except (SystemExit, KeyboardInterrupt):  # ended by a signal: what has been measured is kept
+            self.store(all_turns, path)
+            raise
+        return self.results
+
+    def take_turns(self, all_turns, path):
         for number in range(1, self.rounds + self.patience + 1):
             wanted = [turns for turns in all_turns if turns.wanted(number)]
             for place, turns in enumerate(wanted, 1):
@@ -98,11 +106,13 @@ class Run:
                 print(f"turn {number} [{place}/{len(wanted)}] {turns.case.name}", end="", file=sys.stderr, flush=True)
                 turns.take(number)
                 print(file=sys.stderr)
-            self.collect(all_turns)
-            report.save(self.results, path)
+            self.store(all_turns, path)
             if self.over():
                 break
-        return self.results
+
+    def store(self, all_turns, path):
+        self.collect(all_turns)
+        report.save(self.results, path)
 
     def over(self):
         return time.monotonic() >= self.deadline

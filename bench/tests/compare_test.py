@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests compare with runs that work, hang, crash and refuse, and its statistics of their values."""
+import json
 import os
 import re
 import stat
@@ -9,14 +10,16 @@ import time
 import unittest
 import xml.dom.minidom
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runner import classes, markdown, page, plots, report, suite
+from runner import classes, markdown, page, plots, report, suite, words
 from runner.cases import GROUPS, TARGETS, Case, all_cases
 from runner.execute import command_of, execute, execute_limit, judge
 from runner.libraries import Library, all_libraries, build_limits, compile_command, sources_of
 
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = '{"benchmark": "x", "unit": "us", "ranks": "2", "rows": [{"what": "", "size": 8, "value": %s}]}'
 
 
@@ -86,6 +89,23 @@ class Launchers(unittest.TestCase):
         library = self.library("one", "true")
         library.unbuilt = {"x": "no such function"}
         self.assertIn("does not build: no such function", execute(library, Case("x", "p2p", "x", 2, [], 20)).status)
+
+    def test_run_that_is_ended_keeps_its_values(self):
+        """A signal raises SystemExit in whatever the run does; here the second case raises it."""
+        path = os.path.join(self.directory.name, "ended.json")
+        cases = [Case(name, "p2p", "x", 2, [], 20, placed=False) for name in ("one", "two")]
+        take = suite.Turns.take
+
+        def ended(turns, number):
+            if turns.case.name == "two":
+                sys.exit(143)
+            take(turns, number)
+
+        with mock.patch.object(suite.Turns, "take", ended), self.assertRaises(SystemExit):
+            suite.run([self.library("starling", "echo '" + GOOD % "1.5" + "'")], cases, 1, 0, 0.15, path)
+        stored = report.load(path)
+        self.assertEqual(list(stored["cases"]), ["one"])
+        self.assertEqual(stored["cases"]["one"]["rows"][0]["values"]["starling"]["median"], 1.5)
 
     def test_noise_takes_more_turns_up_to_a_limit(self):
         counter = Path(self.directory.name) / "count"
@@ -178,6 +198,11 @@ class Judgement(unittest.TestCase):
         self.assertFalse(classes.summary([8, 9, 10, 10, 11, 12] * 12, 0.15)["noisy"])
         self.assertTrue(classes.summary([8, 12] * 40, 0.15)["noisy"], "two places are no scatter")
 
+    def page_of(self, results, **options):
+        with tempfile.TemporaryDirectory() as directory:
+            page.write(results, os.path.join(directory, "page.html"), **options)
+            return Path(directory, "page.html").read_text(encoding="utf-8")
+
     def test_page_needs_no_external_resources(self):
         results = self.results([1, 1, 1], [2, 2, 2])
         case = results["cases"].pop("c")
@@ -185,17 +210,65 @@ class Judgement(unittest.TestCase):
             row = case["rows"][0] | {"size": size}
             results["cases"]["latency" if size == 8 else "spawn-<b>"] = case | {"rows": [row, row | {"size": size * 2}]}
         results["cases"]["hang"] = case | {"rows": [], "status": {"peer": "hang", "starling": "refuses: <script>"}}
-        with tempfile.TemporaryDirectory() as directory:
-            page.write(results, os.path.join(directory, "page.html"))
-            text = Path(directory, "page.html").read_text(encoding="utf-8")
-        self.assertNotIn("<script", text)
+        text = self.page_of(results)
         self.assertNotIn("src=", text)
         self.assertNotIn("href=", text)
-        self.assertNotIn("<b>", text)
-        pictures = re.findall("<svg.*?</svg>", text, re.DOTALL)
-        self.assertEqual(len(pictures), 2)  # a plot of lines and a plot of ratios
-        for picture in pictures:
-            xml.dom.minidom.parseString(picture)
+        self.assertNotIn("spawn-<b>", text)  # names are escaped in elements and in the data
+        self.assertNotIn("refuses: <script>", text)
+        data = json.loads(re.search('id="data">(.*?)</script>', text, re.DOTALL).group(1))
+        self.assertEqual([chart["title"] for chart in data["charts"]], ["Half a round trip by size"])
+        self.assertEqual({line["key"]: line["points"] for line in data["charts"][0]["series"]},
+                         {"starling": [[8, 1], [16, 1]], "peer": [[8, 2], [16, 2]]})
+        [group] = data["ratios"]
+        self.assertEqual([(row["label"], row["value"], row["peer"]) for row in group["rows"]],
+                         [("half a round trip, 8", 2, "peer"), ("half a round trip, 16", 2, "peer"),
+                          ("spawn-<b>, 1K", 2, "peer"), ("spawn-<b>, 2K", 2, "peer")])
+        self.assertLess(group["low"], 1)
+        self.assertGreater(group["high"], 2)
+        for name in ("lines0", "ratios0"):  # each chart has its element
+            self.assertEqual(text.count(f'id="{name}"'), 1)
+
+    def test_page_has_the_profile_pages_style_and_helpers(self):
+        """Both pages are made of the files in tools/page, for a light and a dark theme."""
+        text = self.page_of(self.results([1, 1, 1], [2, 2, 2]))
+        for name in ("style.css", "helpers.js"):
+            self.assertIn((ROOT / "tools" / "page" / name).read_text(encoding="utf-8"), text)
+        self.assertIn("prefers-color-scheme: dark", text)
+        self.assertNotIn("Not to be trusted", text)
+        self.assertIn("1 of 1</b><span>rows at least as good as the best peer", text)
+        heads = re.findall("<th[^>]*>(.*?)</th>", text)
+        self.assertEqual(heads, ["", "unit", "starling", "peer", "against the best", "best peer", "× limit", "goal"])
+
+    def test_page_without_chart_js_has_the_tables(self):
+        text = self.page_of(self.results([1, 1, 1], [2, 2, 2]), chart=Path("/no/such/chart.js"))
+        self.assertNotIn("<script", text)
+        self.assertNotIn("<canvas", text)
+        self.assertIn("install libjs-chart.js", text)
+        self.assertIn('<td class="n good">0.50 +</td>', text)
+
+    def test_two_classes_have_a_ratio_each(self):
+        results = self.results([1, 1, 1], [2, 2, 2])
+        row = results["cases"]["c"]["rows"][0]
+        results["classes"] = [{"name": "near", "looks": 3}, {"name": "far", "looks": 3}]
+        slow = {key: classes.summary([4] * 3, 0.15) for key in row["values"]} | {"starling": classes.summary([8] * 3, 0.15)}
+        row["classes"] = {"near": row["values"], "far": slow}
+        text = self.page_of(results)
+        self.assertEqual(re.findall("<th[^>]*>(against.*?)</th>", text),
+                         ["against the best", "against the best, near", "against the best, far"])
+        self.assertEqual(re.findall('<td class="n (good|bad)">', text), ["good", "good", "bad"])
+
+    def test_cases_have_words(self):
+        """Every case has words instead of its name, different from those of all others."""
+        for quick in (False, True):
+            named = [words.of_case(case.name) for case in all_cases(quick)]
+            self.assertEqual(len(named), len(set(named)))
+            for case, text in zip(all_cases(quick), named):
+                self.assertTrue(text != case.name or case.name in ("join", "names"), case.name)
+        self.assertEqual(words.of_row("spawn-8", {"what": "first-message", "size": 8}), "spawn of 8 children, first message")
+        self.assertEqual(words.of_row("spawn-1", {"what": "spawn", "size": 1}), "spawn of 1 child")
+        self.assertEqual(words.of_row("memory-16", {"what": "after-alltoall-pss-kB", "size": 16}),
+                         "an idle process of 16, memory in its share after an alltoall")
+        self.assertEqual(words.of_row("unknown", {"what": "", "size": 2048}), "unknown, 2K")
 
     def test_markdown_has_every_row_and_lists_missed_goals(self):
         results = self.results([1, 1, 1], [2, 2, 2])
@@ -206,8 +279,10 @@ class Judgement(unittest.TestCase):
 
     def test_plots_leave_out_values_that_do_not_fit_the_axis(self):
         self.assertEqual(plots.lines("t", {"a": [(0, 1), (8, 0)]}, "x", "y"), "")
-        self.assertEqual(plots.bars("t", [("a", 0, False)]), "")
-        self.assertIn("polyline", plots.lines("t", {"a": [(8, 3.0), (8, 3.0)]}, "x", "y"))
+        self.assertEqual(plots.lines("t", {"a": []}, "x", "y"), "")
+        picture = plots.lines("<t>", {"a": [(8, 3.0), (8, 3.0)]}, "x", "y")
+        self.assertIn("polyline", picture)
+        xml.dom.minidom.parseString(picture)
 
     def test_targets_exist(self):
         for quick in (False, True):

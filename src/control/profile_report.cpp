@@ -16,9 +16,14 @@ using PeerRecord = ProfileReport::PeerRecord;
 using Collective = ProfileReport::Collective;
 using WaitRecord = ProfileReport::WaitRecord;
 using ConnectionRecord = ProfileReport::ConnectionRecord;
+using SizeRecord = ProfileReport::SizeRecord;
 
 // Minimum encoded sizes. Job ids and context ids are random and take eight bytes each; other numbers are mostly small.
-constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30;
+constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30,
+                 kLeastSize = 3;
+
+// The first number of a report: whether it is the last one, and whether the sizes of each phase follow the phases.
+constexpr uint64_t kLastFlag = 1, kSizesFlag = 2;
 
 void write(Writer& writer, const PeerRecord& peer) {
     writer.number(peer.job).packed(peer.rank);
@@ -97,6 +102,14 @@ void read(Reader& reader, ConnectionRecord& out) {
     out.opened = reader.packed(1) != 0;
 }
 
+void write(Writer& writer, const SizeRecord& size) { writer.packed(size.most).packed(size.messages).packed(size.bytes); }
+
+void read(Reader& reader, SizeRecord& out) {
+    out.most = reader.packed();
+    out.messages = reader.packed();
+    out.bytes = reader.packed();
+}
+
 void write(Writer& writer, const PhaseRecord& phase);
 void read(Reader& reader, PhaseRecord& out);
 
@@ -159,6 +172,11 @@ void add(Collective& sum, const Collective& other) {
     sum.squares += other.squares;
 }
 
+void add(SizeRecord& sum, const SizeRecord& other) {
+    sum.messages += other.messages;
+    sum.bytes += other.bytes;
+}
+
 void add(WaitRecord& sum, const WaitRecord& other) {
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.ns[i] += other.ns[i];
 }
@@ -168,6 +186,8 @@ auto key_of(const PeerRecord& peer) { return std::tie(peer.job, peer.rank); }
 auto key_of(const Collective& calls) {
     return std::tie(calls.site, calls.communicator, calls.kind, calls.size_class, calls.algorithm, calls.size, calls.tried);
 }
+
+auto key_of(const SizeRecord& size) { return std::tie(size.most); }
 
 auto key_of(const WaitRecord& wait) { return std::tie(wait.site, wait.function); }
 
@@ -216,6 +236,7 @@ void sort(PhaseRecord& phase) {
     fold(phase.peers);
     sort(phase.collectives);
     sort(phase.waits);
+    sort(phase.sizes);
 }
 
 void merge(PhaseRecord& sum, const PhaseRecord& later) {
@@ -231,28 +252,38 @@ void merge(PhaseRecord& sum, const PhaseRecord& later) {
     merge_sorted(sum.peers, later.peers);
     merge_sorted(sum.collectives, later.collectives);
     merge_sorted(sum.waits, later.waits);
+    merge_sorted(sum.sizes, later.sizes);
 }
 
 size_t footprint(const PhaseRecord& phase) {
     size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(PeerRecord) +
                    phase.collectives.size() * sizeof(Collective) + phase.waits.size() * sizeof(WaitRecord) +
-                   phase.connections.size() * sizeof(ConnectionRecord);
+                   phase.connections.size() * sizeof(ConnectionRecord) + phase.sizes.size() * sizeof(SizeRecord);
     for (const Collective& calls : phase.collectives) bytes += calls.site.size() + calls.kind.size() + calls.algorithm.size();
     for (const WaitRecord& wait : phase.waits) bytes += wait.site.size() + wait.function.size();
     return bytes;
 }
 
+bool knows_sizes(uint32_t wire) { return (wire & 0xffff) >= 1; }
+
 std::string encode(const ProfileReport& message) {
     Writer writer;
-    writer.packed(message.last);
+    const bool sizes = std::any_of(message.phases.begin(), message.phases.end(),
+                                   [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
+    writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0));
     write_all(writer, message.phases);
+    if (sizes)
+        for (const PhaseRecord& phase : message.phases) write_all(writer, phase.sizes);
     return writer.take();
 }
 
 bool decode(std::string_view payload, ProfileReport& out) {
     Reader reader(payload);
-    out.last = reader.packed(1) != 0;
+    const uint64_t flags = reader.packed(kLastFlag | kSizesFlag);
+    out.last = flags & kLastFlag;
     read_all(reader, out.phases, kLeastPhase);
+    if (flags & kSizesFlag)
+        for (PhaseRecord& phase : out.phases) read_all(reader, phase.sizes, kLeastSize);
     return reader.done();
 }
 

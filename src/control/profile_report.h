@@ -47,6 +47,11 @@ struct ProfileReport {
         uint64_t ns[kCauses] = {};
         bool operator==(const WaitRecord&) const = default;
     };
+    /// Messages to all processes, of sizes up to `most` bytes and above half of it.
+    struct SizeRecord {
+        uint64_t most = 0, messages = 0, bytes = 0;
+        bool operator==(const SizeRecord&) const = default;
+    };
     struct ConnectionRecord {
         uint64_t at_ns = 0;  ///< time of the change, since the phase began
         job::JobId job = 0;
@@ -66,6 +71,7 @@ struct ProfileReport {
         std::vector<Collective> collectives;
         std::vector<WaitRecord> waits;
         std::vector<ConnectionRecord> connections;
+        std::vector<SizeRecord> sizes;  ///< only if the launcher knows them: knows_sizes()
         bool operator==(const PhaseRecord&) const = default;
     };
 
@@ -81,6 +87,9 @@ inline constexpr size_t kMostConnections = 512;
 
 /// Returns the approximate size of `phase` in memory, in bytes; its encoding is smaller.
 size_t footprint(const ProfileReport::PhaseRecord& phase);
+
+/// Returns whether programs of this wire version read reports with SizeRecords.
+bool knows_sizes(uint32_t wire);
 
 std::string encode(const ProfileReport& message);
 /// Returns false if `payload` is not exactly one report; `out` is then unspecified.

@@ -30,7 +30,8 @@ static_assert(kCauses == ProfileReport::kCauses && kSizes == 3 && kAccesses == P
 /// Stores the records that are still to be reported, and the reports that the launcher has not answered.
 class Recorder {
   public:
-    Recorder(job::JobSegment& own, uint32_t rank) : own_(own), rank_(rank), started_(now_ns()) {
+    Recorder(job::JobSegment& own, uint32_t rank)
+        : own_(own), rank_(rank), started_(now_ns()), reports_sizes_(control::knows_sizes(own.header().version)) {
         timespec now{};
         clock_gettime(CLOCK_REALTIME, &now);
         since_1970_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) - started_;
@@ -63,6 +64,7 @@ class Recorder {
     job::JobSegment& own_;
     const uint32_t rank_;
     const uint64_t started_;
+    const bool reports_sizes_;  ///< whether the launcher's release knows sizes in reports
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes
@@ -85,6 +87,13 @@ const std::string& Recorder::name_of(const void* site) {
     const auto [entry, fresh] = sites_.try_emplace(site);
     if (fresh) entry->second = site ? name_of_site(reinterpret_cast<uint64_t>(site)) : "?";
     return entry->second;
+}
+
+std::vector<ProfileReport::SizeRecord> sizes_of_phase() {
+    std::vector<ProfileReport::SizeRecord> all;
+    for (size_t bin = 0; bin < kSizeBins; ++bin)
+        if (sizes()[bin].messages > 0) all.push_back({size_of_bin(bin), sizes()[bin].messages, sizes()[bin].bytes});
+    return all;
 }
 
 void Recorder::write_down(PhaseId ended) {
@@ -121,6 +130,7 @@ void Recorder::write_down(PhaseId ended) {
             static_cast<ProfileReport::PhaseRecord*>(argument)->peers.push_back(peer);
         },
         &record);
+    if (reports_sizes_) record.sizes = sizes_of_phase();
     struct RecordSink {
         Recorder& recorder;
         ProfileReport::PhaseRecord& record;

@@ -10,7 +10,8 @@ namespace starling::profile {
 namespace {
 
 using Used = List<Traffic, &Traffic::hook>;
-STARLING_STATE Used* used = nullptr;  ///< list of the processes with traffic in this phase; null if counting is off
+STARLING_STATE Used* used = nullptr;      ///< list of the processes with traffic in this phase; null if counting is off
+STARLING_STATE Tally* by_size = nullptr;  ///< messages of this phase by size
 
 }  // namespace
 
@@ -35,12 +36,13 @@ uint64_t Traffic::bytes() const {
 void start_counting() {
     if (used) return;
     used = new Used;
+    by_size = new Tally[kSizeBins]{};
     start_collectives();
 }
 
 bool counting() { return used != nullptr; }
 
-Traffic* open_traffic(uint64_t job, uint32_t rank) { return used ? new Traffic(job, rank) : nullptr; }
+Traffic* open_traffic(uint64_t job, uint32_t rank) { return used ? new Traffic(job, rank, by_size) : nullptr; }
 
 void close_traffic(Traffic* traffic) {
     if (!traffic) return;
@@ -57,8 +59,11 @@ void each_traffic(void (*visit)(const Traffic& traffic, void* argument), void* a
     for (Traffic* traffic = used->front(); traffic; traffic = used->next(traffic)) visit(*traffic, argument);
 }
 
+const Tally* sizes() { return by_size; }
+
 void clear_traffic() {
     if (!used) return;
+    std::fill_n(by_size, kSizeBins, Tally{});
     while (Traffic* const traffic = used->pop_front()) {
         std::fill_n(&traffic->tallies[0][0], kSizes * kWays, Tally{});
         std::fill_n(&traffic->by_packets[0][0], kAccesses * kWays, Tally{});

@@ -4,6 +4,8 @@
 // Not thread-safe: requires the library's lock (base/lock.h).
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,11 +33,20 @@ struct Tally {
     uint64_t bytes = 0;
 };
 
+/// Bins of the histogram of messages by size: 0 bytes, 1 byte, 2 bytes, and then up to each further power of two.
+inline constexpr size_t kSizeBins = 64;
+inline size_t size_bin(uint64_t bytes) {
+    return bytes == 0 ? 0 : std::min(kSizeBins - 1, size_t{1} + static_cast<size_t>(std::bit_width(bytes - 1)));
+}
+/// Returns the size of the largest messages of a bin; the last bin has no limit.
+inline uint64_t size_of_bin(size_t bin) { return bin == 0 ? 0 : uint64_t{1} << (bin - 1); }
+
 /// Traffic to one process in this phase. Owned by src/profile; deleted at the end of the phase in which close_traffic() is called.
 struct Traffic {
-    Traffic(uint64_t its_job, uint32_t its_rank) : job(its_job), rank(its_rank) {}
+    Traffic(uint64_t its_job, uint32_t its_rank, Tally* the_sizes) : job(its_job), rank(its_rank), by_size(the_sizes) {}
     const uint64_t job;
     const uint32_t rank;
+    Tally* const by_size;  ///< the process's messages to all peers, by size_bin()
     Tally tallies[kSizes][kWays];
     Tally by_packets[kAccesses][kWays];  ///< accesses that the owner of the memory carries out, requested by packets
     Tally in_memory[kAccesses];          ///< accesses by load and store to mapped memory or by a system call, without packets
@@ -67,6 +78,9 @@ inline void count(Traffic& traffic, Size size, PathKind way, uint64_t bytes) {
         list(traffic);
     ++tally.messages;
     tally.bytes += bytes;
+    Tally& of_size = traffic.by_size[size_bin(bytes)];
+    ++of_size.messages;
+    of_size.bytes += bytes;
 }
 
 /// Counts one access that the owner of the memory carries out, requested by packets. `way` is their path.
@@ -86,6 +100,8 @@ inline void count_in_memory(Traffic& traffic, AccessKind access, uint64_t bytes)
 
 /// Visits the processes with traffic in this phase, in the order of their first message.
 void each_traffic(void (*visit)(const Traffic& traffic, void* argument), void* argument);
+/// Returns the messages of this phase by size, kSizeBins entries; null if counting is off.
+const Tally* sizes();
 /// Sets all counts to 0 for the next phase, and deletes those that were released.
 void clear_traffic();
 

@@ -125,8 +125,8 @@ TEST(Headline, NamesOneLateRankAndThePlaceOfTheWaits) {
         found.text,
         "Rank 3 is late: the others wait 31 % of their time for it, most of it in MPI_Allreduce at app.c:7 (sum). Compare what "
         "it does outside of MPI with the other ranks.");
-    EXPECT_NE(show(file.read()).find("\n" + found.text + "\n"), std::string::npos);
-    EXPECT_NE(show(file.read()).find("\n  3 <- late  a "), std::string::npos);
+    EXPECT_NE(show(report(file.read())).find("\n" + found.text + "\n"), std::string::npos);
+    EXPECT_NE(show(report(file.read())).find("\n  3 <- late  a "), std::string::npos);
 }
 
 TEST(Headline, TellsUnevenWork) {

@@ -60,6 +60,16 @@ class Profile:
         return sums
 
 
+    def sizes(self, phase, rank):
+        """Returns {largest size: messages and bytes}."""
+        sums = {}
+        for line in self.of(phase, rank):
+            for most, messages, of_bytes in line.get("sizes", []):
+                before = sums.get(most, (0, 0))
+                sums[most] = (before[0] + messages, before[1] + of_bytes)
+        return sums
+
+
 class ProfileCase(Case):
     def profile(self, *arguments, name="p.jsonl.gz", code=0):
         path = pathlib.Path(self.directory, name)
@@ -73,6 +83,8 @@ class ProfileCase(Case):
         self.assertEqual(profile.sent("ring", rank), {(0, (rank + 1) % size): one})
         self.assertEqual(profile.occurrences("far", rank), [1, 2])
         self.assertEqual(profile.sent("far", rank), {(0, (rank + size // 2) % size): [2, 16, 0, 0, 0, 0]})
+        self.assertEqual(profile.sizes("ring", rank), {128: (times * 4, times * 400), 4096: (times * 2, times * 8000),
+                                                       131072: (times, times * 100000)})
         self.assertEqual(profile.calls("ring", rank), {("allreduce", "<=64", "world"): (times, times * 8),
                                                        ("allreduce", "<=1K", "world"): (times, times * 512)})
 

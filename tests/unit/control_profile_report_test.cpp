@@ -22,6 +22,7 @@ Phase a_phase(uint64_t occurrence) {
     phase.peers[1].packet_accesses = 3;
     phase.peers[1].connection_access_bytes = 1;
     phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, true, 2, 16, 1000, 600000.5}};
+    phase.sizes = {{8, 3, 20}, {1024, 1, 600}};
     phase.connections = {{10, 7, 0, true}, {20, 7, 0, false}};
     sort(phase);
     return phase;
@@ -45,8 +46,23 @@ TEST(ProfileReport, MalformedReportsAreRefused) {
         EXPECT_FALSE(decode(std::string_view(whole).substr(0, length), back)) << length;
     EXPECT_FALSE(decode(whole + "x", back));
     std::string neither = whole;
-    neither[0] = 2;
+    neither[0] = 4;
     EXPECT_FALSE(decode(neither, back));
+}
+
+TEST(ProfileReport, WithoutSizesAReportIsThatOfOlderReleases) {
+    Phase phase = a_phase(1);
+    const std::string with = encode(ProfileReport{true, {phase}});
+    phase.sizes.clear();
+    const std::string without = encode(ProfileReport{true, {phase}});
+    EXPECT_EQ(without[0], 1);
+    EXPECT_EQ(with[0], 3);
+    EXPECT_EQ(with.substr(1, without.size() - 1), without.substr(1)) << "sizes follow all phases";
+    ProfileReport back;
+    ASSERT_TRUE(decode(without, back));
+    EXPECT_TRUE(back.phases[0].sizes.empty());
+    EXPECT_FALSE(knows_sizes(1 << 16));
+    EXPECT_TRUE(knows_sizes(1 << 16 | 1));
 }
 
 TEST(ProfileReport, NumbersHaveOneEncoding) {
@@ -75,6 +91,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     later.peers.push_back({7, 1, {1, 0, 0}, {5, 0, 0}, 0, 0});
     later.peers.push_back({1, 9, {1, 0, 0}, {5, 0, 0}, 0, 0});
     later.collectives.push_back({"program+0x12", "allreduce", "ring", 0x123456789abcdef0, 4, 0, false, 1, 8, 10, 100});
+    later.sizes.push_back({64, 1, 33});
     sort(later);
     merge(sum, later);
     EXPECT_EQ(sum.from, 4u);
@@ -89,6 +106,7 @@ TEST(ProfileReport, OccurrencesAreSummedUp) {
     EXPECT_EQ(sum.peers[3].connection_bytes, 256u);
     ASSERT_EQ(sum.collectives.size(), 2u);
     EXPECT_EQ(sum.collectives[0].calls, 4u);
+    EXPECT_EQ(sum.sizes, (std::vector<ProfileReport::SizeRecord>{{8, 6, 40}, {64, 1, 33}, {1024, 2, 1200}}));
     ASSERT_EQ(sum.connections.size(), 4u);
     EXPECT_EQ(sum.connections[2].at_ns, 1010u) << "the time counts from the begin of the first occurrence";
 }

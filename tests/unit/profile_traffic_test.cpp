@@ -36,6 +36,9 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     count(*one, Size::small, PathKind::connection, 8);
     EXPECT_EQ(seen(), (std::vector<Seen>{{2, 1, 1 << 20, 0}, {1, 2, 16, 1}}));
 
+    EXPECT_EQ(sizes()[size_bin(8)].messages, 2u);
+    EXPECT_EQ(sizes()[size_bin(1 << 20)].bytes, uint64_t{1} << 20);
+
     struct Change {
         PhaseId ended, begun;
         std::vector<Seen> traffic;
@@ -49,6 +52,7 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(changes[0].begun, first);
     EXPECT_EQ(changes[0].traffic.size(), 2u) << "a listener is given the traffic of the phase that ends";
     EXPECT_TRUE(seen().empty());
+    EXPECT_EQ(sizes()[size_bin(8)].messages, 0u);
 
     count(*other, AccessKind::put, PathKind::connection, 8);
     count_in_memory(*other, AccessKind::get, 100);
@@ -69,6 +73,15 @@ TEST(ProfileTraffic, APhaseContainsTheTrafficSentInIt) {
     EXPECT_EQ(phase(first).occurrences, 3u);
     EXPECT_EQ(phases(), 4u);
     close_traffic(other);
+}
+
+TEST(ProfileTraffic, BinsHaveMessagesAboveHalfTheirSize) {
+    for (const uint64_t bytes : {0, 1, 2, 3, 4, 5, 8, 9, 1023, 1024, 1025}) {
+        const size_t bin = size_bin(bytes);
+        EXPECT_LE(bytes, size_of_bin(bin));
+        EXPECT_TRUE(bin <= 1 || bytes > size_of_bin(bin) / 2) << bytes;
+    }
+    EXPECT_EQ(size_bin(~uint64_t{0}), kSizeBins - 1);
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ void ProfileLines::write_phase(const ProfiledJob& job, job::JobId id, uint32_t r
                         {"waits", waits},
                         {"waiting", waiting},
                         {"connections", connections}};
+    for (const ProfileReport::SizeRecord& size : phase.sizes) line["sizes"].push_back({size.most, size.messages, size.bytes});
     if (!accesses.empty()) line["accesses"] = accesses;  // omitted if empty, as in most programs
     add_line(lines, line);
 }

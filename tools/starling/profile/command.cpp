@@ -23,7 +23,7 @@ namespace {
 
 using namespace analysis;
 
-constexpr uint32_t kRows = 10;  ///< rows of a table unless the user sets --top
+constexpr uint32_t kRowsShown = 10;  ///< rows of a table unless the user sets --top
 
 struct Options {
     std::vector<std::string> files;
@@ -81,7 +81,7 @@ void run_show(const Options& options) {
         write_file(options.html, page(run));
         return fmt::print("{}: open it in a browser; it needs no other files\n", options.html);
     }
-    wish.rows = wish.ranks = options.top.value_or(kRows);
+    wish.rows = wish.ranks = options.top.value_or(kRowsShown);
     wish.timeline = false;
     fmt::print("{}", show(report(run, wish)));
 }
@@ -115,7 +115,8 @@ void run_plan(const Options& options) {
 }
 
 void run_diff(const Options& options) {
-    fmt::print("{}", diff(read_profiles({options.files[0]}), read_profiles({options.files[1]}), options.top.value_or(kRows)));
+    fmt::print("{}",
+               diff(read_profiles({options.files[0]}), read_profiles({options.files[1]}), options.top.value_or(kRowsShown)));
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ void compare_collectives(const Run& before, const Run& after, bool by_site, doub
 }
 
 /// Returns the first lines: what is compared, and in which respect the runs differ from the start.
-std::string head(const Run& before, const Run& after, bool by_site) {
+std::string what_differs(const Run& before, const Run& after, bool by_site) {
     const bool one_name = before.application == after.application;
     std::string out = fmt::format("{}: {} -> {}{}\n", before.application, before.files[0],
                                   one_name ? std::string() : after.application + ": ", after.files[0]);
@@ -138,7 +138,7 @@ std::string head(const Run& before, const Run& after, bool by_site) {
 std::string diff(const Run& before, const Run& after, uint32_t top) {
     const bool by_site = !other_sites(before, after);
     const Whole one(before), other(after);
-    std::string out = head(before, after, by_site);
+    std::string out = what_differs(before, after, by_site);
     out += fmt::format("  messages on connections: {} -> {}\n  waited: {} of the time -> {}\n\n",
                        percent(one.sum.on_connection, one.sum.all.messages),
                        percent(other.sum.on_connection, other.sum.all.messages), percent(one.sum.waits.sum(), one.sum.seconds),

@@ -10,8 +10,8 @@ namespace starling::analysis {
 
 namespace {
 
-constexpr size_t kRows = 12;  ///< rows of each table
-constexpr size_t kMostRanks = 64;  ///< rows of the table of ranks
+constexpr size_t kPageRows = 12;  ///< rows of each table
+constexpr size_t kRankRows = 64;  ///< rows of the table of ranks
 
 /// Encodes JSON for a script element, so that a "</script>" in a name can't end it.
 std::string embedded(const Data& json) {
@@ -43,7 +43,7 @@ std::string page(const Run& run) {
         throw Refusal(
             "the page needs Chart.js, which was not found when starling was built: install libjs-chart.js, "
             "then build starling again");
-    Data all = report(run, {kRows, kMostRanks, {}, false});
+    Data all = report(run, {kPageRows, kRankRows, {}, false});
     all["pictures"] = pictures(run);
     std::string out;
     std::string_view rest = page_template();

@@ -44,10 +44,8 @@ Data ranks_as_data(const Run& run, const RankTable& table, size_t most) {
         add_amounts(row, out);
         rows.push_back(std::move(out));
     }
-    return {{"rows", std::move(rows)},
-            {"min", amounts(table.least)},
-            {"mean", amounts(table.mean)},
-            {"max", amounts(table.most)}};
+    return {
+        {"rows", std::move(rows)}, {"min", amounts(table.least)}, {"mean", amounts(table.mean)}, {"max", amounts(table.most)}};
 }
 
 std::string ranks_as_text(const Data& report) {
