@@ -15,22 +15,27 @@ import time
 import unittest
 from pathlib import Path
 
+from hosts_test import STARLING, HostsCase
+
 BUILD = Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 LIMIT = 60  # seconds for anything
 TABLE = ["-ex", "print MPIR_proctable_size", "-ex", "print *MPIR_proctable@2", "-ex", "print MPIR_debug_state"]
 
 
-def gdb(*words):
+ROW = r'host_name = 0x\w+ "([^"]+)", executable_name = 0x\w+ "([^"]+)", pid = (\d+)'
+
+
+def gdb(*words, **options):
     result = subprocess.run(["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *words], stdin=subprocess.DEVNULL,
-                            capture_output=True, text=True, timeout=LIMIT, check=False)
+                            capture_output=True, text=True, timeout=LIMIT, check=False, **options)
     return result.stdout + result.stderr
 
 
 class ProcessTable(unittest.TestCase):
     def check(self, said, program):
         self.assertRegex(said, r"\$1 = 2\n")
-        rows = re.findall(r'host_name = 0x\w+ "([^"]+)", executable_name = 0x\w+ "([^"]+)", pid = (\d+)', said)
+        rows = re.findall(ROW, said)
         self.assertEqual([(host, os.path.basename(name)) for host, name, _ in rows], [(os.uname().nodename, program)] * 2, said)
         return [int(pid) for _, _, pid in rows]
 
@@ -62,6 +67,59 @@ class ProcessTable(unittest.TestCase):
         self.assertIn("$3 = 1\n", said)  # MPIR_DEBUG_SPAWNED
         self.assertEqual(said.count("state T"), 2, said)  # they wait for the debugger
         self.assertIn("exited normally", said)
+
+
+class HostsTable(HostsCase):
+    """The table of a job on several hosts."""
+
+    SHELL = os.path.realpath("/bin/sh")
+
+    def check_table(self, *options):
+        """Compares the table with what four ranks print on hosts a and b."""
+        job = self.popen(MPIEXEC, *options, "-n", 4, "sh", "-c", "echo $STARLING_RANK $FAKE_HOST $$; sleep 60; :")
+        lines = sorted(job.stdout.readline().split() for _ in range(4))
+        self.assertEqual([line[:2] for line in lines], [["0", "a"], ["1", "b"], ["2", "a"], ["3", "b"]])
+        said = gdb("-p", str(job.pid), "-ex", "print MPIR_proctable_size", "-ex", "print *MPIR_proctable@4")
+        self.assertIn("$1 = 4\n", said)
+        self.assertEqual(re.findall(ROW, said), [(host, self.SHELL, pid) for _, host, pid in lines])
+        self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=LIMIT)
+
+    def test_the_ranks_of_other_hosts(self):
+        self.check_table("--host", "a:2,b:2", "--map-by", "node")
+
+    def test_ranks_that_standing_daemons_have_started(self):
+        self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:2,b:2")[0], 0)
+        try:
+            self.check_table("--map-by", "node")
+        finally:
+            self.run_command(STARLING, "daemon", "stop")
+
+    def stop_at_start(self, *options):
+        """The ranks wait while the debugger keeps mpiexec for longer than daemons bear its silence."""
+        script = Path(self.directory) / "commands"
+        script.write_text("handle SIGCHLD SIGCONT nostop noprint pass\nset detach-on-fork on\nbreak MPIR_Breakpoint\n"
+                          "start\nset var MPIR_being_debugged = 1\ncontinue\nprint *MPIR_proctable@2\nshell sleep 3\npython\n"
+                          "for i in range(2):\n"
+                          "    pid = int(gdb.parse_and_eval(f'MPIR_proctable[{i}].pid'))\n"
+                          "    print('state', open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0])\n"
+                          "end\ncontinue\n", encoding="utf-8")
+        said = gdb("-x", str(script), "--args", MPIEXEC, *options, "-n", "2", "sleep", "1",
+                   env=dict(self.environment, STARLING_SILENCE_MS="1000"))
+        self.assertEqual([host for host, _, _ in re.findall(ROW, said)], ["a", "b"], said)
+        self.assertEqual(said.count("state T"), 2, said)
+        self.assertIn("exited normally", said)  # so the ranks went on, and have ended
+
+    def test_a_debugger_that_starts_mpiexec(self):
+        self.stop_at_start("--host", "a:1,b:1")
+
+    def test_a_debugger_that_starts_a_client_of_standing_daemons(self):
+        self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:1,b:1")[0], 0)
+        try:
+            self.stop_at_start("--host", "a:1,b:1")
+        finally:
+            self.run_command(STARLING, "daemon", "stop")
 
 
 class Debug(unittest.TestCase):

@@ -5,6 +5,7 @@
 
 #include "base/wire.h"
 #include "launch/common/client_protocol.h"
+#include "launch/common/order.h"
 
 namespace starling::launch {
 namespace {
@@ -52,6 +53,26 @@ TEST(ProgramLayout, IsReadBack) {
         EXPECT_EQ(read.spec.programs[0].forward, Forward::all);
         EXPECT_EQ(read.spec.programs[0].count, 3u);
     }
+}
+
+TEST(StartReportLayout, HasNoListOfProcessesUnlessItIsRequested) {
+    StartReport report;
+    report.text = "why";
+    EXPECT_EQ(encode(report), Writer().number(0).number(0u).number(0u).string("why").take());  // as in Wire 1.0
+}
+
+TEST(StartReportLayout, ListsProcesses) {
+    StartReport report, read;
+    report.processes = {{"a"}, {"/bin/one", "/bin/two"}, {{0, 0, 17}, {0, 1, 4'000'000}}};
+    ASSERT_TRUE(decode(encode(report), read));
+    EXPECT_EQ(read.processes.programs, report.processes.programs);
+    ASSERT_EQ(read.processes.rows.size(), 2u);
+    EXPECT_EQ(read.processes.rows[1].program, 1u);
+    EXPECT_EQ(read.processes.rows[1].pid, 4'000'000u);
+    report.processes.rows[1].program = 2;  // there is no such program
+    EXPECT_FALSE(decode(encode(report), read));
+    report.processes.rows[1] = {1, 0, 17};  // nor such a host
+    EXPECT_FALSE(decode(encode(report), read));
 }
 
 }  // namespace

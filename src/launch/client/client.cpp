@@ -18,6 +18,7 @@
 #include "base/config.h"
 #include "control/local_socket.h"
 #include "control/well_known_socket.h"
+#include "launch/client/debugger_table.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/common/signals.h"
@@ -125,9 +126,23 @@ class DaemonClient {
         if (!options_.quiet) output_.write_lines(2, "mpiexec: " + sentence + "\n", {});
     }
 
-    void suspend() {
+    void flush_all() {
         for (pollfd room{socket_, POLLOUT, 0}; !unsent_.empty() && poll(&room, 1, 1000) > 0 && !loop_.stopped();) flush();
+    }
+
+    void suspend() {
+        flush_all();
         kill(getpid(), SIGSTOP);
+    }
+
+    /// Shows the job's processes to a debugger. If the debugger has started mpiexec, the processes are stopped while it attaches to them.
+    void show_to_debugger(const ProcessTable& processes) {
+        fill_debugger_table(processes);
+        if (!is_being_debugged()) return;
+        send(ClientMessage::signal, encode(ClientNotice{SIGSTOP, {}}));
+        flush_all();
+        report_spawned();
+        send(ClientMessage::signal, encode(ClientNotice{SIGCONT, {}}));
     }
 
     void send(ClientMessage message, std::string_view payload) { send(kind_of(message), payload); }
@@ -263,6 +278,7 @@ class DaemonClient {
             std::fprintf(stderr, "mpiexec: started through the standing daemons of %s: nothing had to be started first\n",
                          number_of(reply.hosts, "host").c_str());
         }
+        show_to_debugger(reply.processes);
         reading_ = !options_.input.ranges.empty();
         if (reading_) reader_.next();
         return true;

@@ -1,11 +1,7 @@
 #include "launch/client/debugger_table.h"
 
-#include <unistd.h>
-
-#include <string>
+#include <utility>
 #include <vector>
-
-#include "launch/common/hosts.h"
 
 // The interface names the symbols. They are visible in a stripped program, too, and this file is compiled with full debug information, from
 // which debuggers read the layout of MPIR_PROCDESC.
@@ -42,22 +38,16 @@ namespace starling::launch {
 namespace {
 
 // The table's memory, which stays until mpiexec ends.
-std::vector<std::string> names;
+ProcessTable names;
 std::vector<MPIR_PROCDESC> rows;
-
-std::string program_path(pid_t pid) {
-    char path[4096];
-    const ssize_t length = readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
-    return length > 0 ? std::string(path, static_cast<size_t>(length)) : "?";
-}
 
 }  // namespace
 
-void fill_debugger_table(const LocalJob& job) {
+void fill_debugger_table(ProcessTable processes) {
     if (!rows.empty()) return;
-    names.push_back(host_name());
-    for (const LocalRank& rank : job.ranks) names.push_back(program_path(rank.pid));
-    for (size_t i = 0; i < job.ranks.size(); ++i) rows.push_back({names[0].data(), names[i + 1].data(), job.ranks[i].pid});
+    names = std::move(processes);
+    for (const ProcessTable::ProcessRow& row : names.rows)
+        rows.push_back({names.hosts[row.host].data(), names.programs[row.program].data(), static_cast<int>(row.pid)});
     MPIR_proctable = rows.data();
     MPIR_proctable_size = static_cast<int>(rows.size());
 }

@@ -1,13 +1,13 @@
 // The process table for debuggers that attach to mpiexec or start it: the MPIR process acquisition interface, 1.0 (MPIR_proctable and so
-// on). It has the ranks of mpiexec's own host.
+// on).
 #pragma once
 
-#include "launch/process/launcher.h"
+#include "launch/common/process_table.h"
 
 namespace starling::launch {
 
-/// Enters the local ranks of a job into the table. Call it once, when the job's processes have been started.
-void fill_debugger_table(const LocalJob& job);
+/// Enters a job's processes into the table. Call it once, when the processes have been started.
+void fill_debugger_table(ProcessTable processes);
 
 /// Returns whether a debugger has started this mpiexec and wants to control the job from its start.
 bool is_being_debugged();

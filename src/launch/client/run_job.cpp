@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "launch/client/client.h"
@@ -26,7 +28,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSilence{2000};  // time of silence on a terminal before progress is shown
+constexpr std::chrono::seconds kLongestSuspension{3};  // limit of the time until other hosts know that this process is stopped
+constexpr std::chrono::milliseconds kSilence{2000};    // time of silence on a terminal before progress is shown
 
 LauncherSettings launcher_settings(const Options& options, char** argv) {
     LauncherSettings settings;
@@ -152,7 +155,7 @@ class Terminal : public LocalClient {
                 std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
                 return end(kCannotStart);
             }
-            enter_in_debugger_table(outcome.job);
+            show_to_debugger(outcome.processes);
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (universe_.wants_input(*this)) reader_.next();
@@ -183,14 +186,19 @@ class Terminal : public LocalClient {
     }
 
     /// Shows the job's processes to a debugger. If the debugger has started mpiexec, the processes are stopped while it attaches to them.
-    void enter_in_debugger_table(job::JobId id) {
-        const LocalJob* job = launcher_.find_job(id);
-        if (!job) return;
-        fill_debugger_table(*job);
+    void show_to_debugger(const ProcessTable& processes) {
+        fill_debugger_table(processes);
         if (!is_being_debugged()) return;
         universe_.signal(*this, SIGSTOP);
-        report_spawned();
-        universe_.signal(*this, SIGCONT);
+        // The debugger stops this process, which must not keep other hosts from stopping their ranks, nor appear dead to them.
+        const auto report = [this, reported = std::make_shared<bool>(false)] {
+            if (std::exchange(*reported, true)) return;
+            report_spawned();
+            universe_.resume();
+            universe_.signal(*this, SIGCONT);
+        };
+        universe_.suspend(report);
+        if (over_hosts_) loop_.after(kLongestSuspension, report);
     }
 
     void on_signal(int signal) override {

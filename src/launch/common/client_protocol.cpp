@@ -49,7 +49,9 @@ bool decode(std::string_view payload, Submission& out) {
 std::string encode(const SubmissionReply& message) {
     Writer writer;
     writer.number(message.error_class).number(static_cast<uint32_t>(message.unknown_host));
-    return writer.string(message.text).number(message.hosts).take();
+    writer.string(message.text).number(message.hosts);
+    if (!message.processes.empty()) message.processes.encode(writer);  // older releases do not know it, nor request it
+    return writer.take();
 }
 
 bool decode(std::string_view payload, SubmissionReply& out) {
@@ -58,7 +60,8 @@ bool decode(std::string_view payload, SubmissionReply& out) {
     out.unknown_host = reader.number<uint32_t>() != 0;
     out.text = reader.string();
     out.hosts = reader.number<uint32_t>();
-    return reader.done();
+    out.processes = {};
+    return (reader.done() || ProcessTable::decode(reader, out.processes)) && reader.done();
 }
 
 std::string encode(const ClientNotice& message) { return Writer().number(message.number).string(message.bytes).take(); }

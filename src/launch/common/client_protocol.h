@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "control/control_protocol.h"
 #include "launch/common/job_spec.h"
+#include "launch/common/process_table.h"
 
 namespace starling::launch {
 
@@ -50,7 +51,8 @@ struct SubmissionReply {
     bool unknown_host =
         false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may start the job by other means
     std::string text;
-    uint32_t hosts = 0;  ///< number of hosts of the universe in which the job was started
+    uint32_t hosts = 0;      ///< number of hosts of the universe in which the job was started
+    ProcessTable processes;  ///< the job's processes, if JobStyle::lists_processes; otherwise empty
 };
 
 /// Payload of output, written, signal and finished: a number, and bytes for output.

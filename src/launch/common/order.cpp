@@ -212,7 +212,9 @@ bool decode(std::string_view bytes, StartOrder& out) {
 std::string encode(const StartReport& report) {
     Writer writer;
     writer.number(report.error_class).number(report.failed_program).number(report.failed_index);
-    return writer.string(report.text).take();
+    writer.string(report.text);
+    if (!report.processes.empty()) report.processes.encode(writer);  // older releases do not know it, nor request it
+    return writer.take();
 }
 
 bool decode(std::string_view bytes, StartReport& out) {
@@ -221,7 +223,8 @@ bool decode(std::string_view bytes, StartReport& out) {
     out.failed_program = reader.number<uint32_t>();
     out.failed_index = reader.number<uint32_t>();
     out.text = reader.string();
-    return reader.done();
+    out.processes = {};
+    return (reader.done() || ProcessTable::decode(reader, out.processes)) && reader.done();
 }
 
 std::string encode(const StubOrder& order) {

@@ -9,6 +9,7 @@
 
 #include "base/wire.h"
 #include "launch/common/job_spec.h"
+#include "launch/common/process_table.h"
 
 namespace starling::launch {
 
@@ -98,6 +99,8 @@ struct StartReport {
     int32_t error_class = 0;
     uint32_t failed_program = 0, failed_index = 0;
     std::string text;
+    ProcessTable
+        processes;  ///< the processes on this host, if JobStyle::lists_processes; otherwise empty, so that equal reports merge
 };
 
 /// The last report about a host's part of a job.

@@ -162,6 +162,7 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
         done.error_class = outcome.error_class;
         done.text = outcome.text;
         done.unknown_host = outcome.hosts_lost;
+        done.processes = outcome.processes;
         send(key, kind_of(ClientMessage::started), encode(done));
     });
     return true;

@@ -1,6 +1,9 @@
 #include "launch/universe/host_agent.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 
 #include "base/error.h"
 #include "launch/process/output.h"
@@ -116,6 +119,19 @@ void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
     }
 }
 
+// Lists the job's processes on this host, by rank.
+static ProcessTable processes_of(const LocalJob& job) {
+    ProcessTable table;
+    table.hosts = {host_name()};
+    for (const LocalRank& rank : job.ranks) {
+        char path[PATH_MAX];
+        const ssize_t length = readlink(("/proc/" + std::to_string(rank.pid) + "/exe").c_str(), path, sizeof path);
+        const std::string_view program = length > 0 ? std::string_view(path, static_cast<size_t>(length)) : "?";
+        table.rows.push_back({0, table.program(program), static_cast<uint32_t>(std::max(rank.pid, 0))});
+    }
+    return table;
+}
+
 void HostAgent::start(const HostOrder& order) {
     StartOrder start;
     StartReport report;
@@ -133,6 +149,8 @@ void HostAgent::start(const HostOrder& order) {
     report.failed_program = static_cast<uint32_t>(outcome.failed_program);
     report.failed_index = outcome.failed_index;
     report.text = std::move(outcome.text);
+    if (const LocalJob* job = start.part.style.lists_processes ? launcher_.find_job(order.job) : nullptr)
+        report.processes = processes_of(*job);
     const HostSet all = HostSet::of(start.part.tree_hosts);
     gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }

@@ -30,6 +30,7 @@ struct PlacedOutcome {
     bool hosts_lost = false;  ///< true: the job did not start because all its hosts were lost; it may be started by other means
     uint32_t failed_program = 0;  ///< index of the command that failed to start
     uint32_t failed_index = 0;    ///< number of processes of that command that did start
+    ProcessTable processes;       ///< the job's processes, if JobStyle::lists_processes and it is the client's first job
 };
 
 /// One host of the universe; its number in the tree is also its number here.
@@ -158,6 +159,7 @@ class Universe {
     void on_started(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void start_failed(UniverseJob& job);
     void start_done(UniverseJob& job);
+    ProcessTable processes_of(const UniverseJob& job) const;
 
     // Functions that end jobs.
     void on_failed(UniverseJob& job, uint32_t host, const HostOrder& order);

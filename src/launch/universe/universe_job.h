@@ -1,6 +1,8 @@
 // The record that the universe's root has of one job. Only the files that implement Universe include it.
 #pragma once
 
+#include <unordered_map>
+
 #include "launch/universe/port_collection.h"
 #include "launch/universe/universe.h"
 
@@ -23,7 +25,8 @@ struct Universe::UniverseJob {
     PortCollection ports;
     uint64_t lookups = 0;  ///< number of port lookups for single hosts, as reported by the hosts so far
     uint64_t tables = 0;   ///< number of port tables sent to the hosts
-    StartReport problem;   ///< the first start failure of a host
+    std::unordered_map<uint32_t, ProcessTable> processes;  ///< by number of the host in the tree, while the job starts
+    StartReport problem;                                   ///< the first start failure of a host
     uint32_t problem_host = 0;
     bool lost_while_starting = false;  ///< true: a host was lost before it reported the start
     bool connected = true;             ///< true: if the parent fails, this job ends too
