@@ -85,7 +85,7 @@ def entry(function, defined, all_rows):
         parameters = re.sub(r"(\w+)(?=,|$)", "", parameters) if parameters != "void" else parameters
         parameters = function.parameters
         body = "".join(f"    (void){a};\n" for a in arguments)
-        body += f"    starling_shmem_complain(\"{name}\", \"this function is not built yet\");\n"
+        body += f"    starling_shmem_complain(\"{name}\", \"this function is not implemented\");\n"
     space = "" if function.returns.endswith("*") else " "
     return (f"{function.returns}{space}{function.profiled}({parameters}) {{\n{body}}}\n"
             f"{function.returns}{space}{name}({function.parameters}) __attribute__((weak, alias(\"{function.profiled}\")));\n"), is_built

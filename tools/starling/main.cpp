@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     CLI::App* info_command = app.add_subcommand("info", "Show this installation: version, networks, functions and settings");
     info_command->add_flag("--all", info.all, "All of the following, but only the numbers of functions");
     info_command->add_flag("--variables", info.variables, "Variables with their values, sources and meaning");
-    info_command->add_flag("--missing", info.missing, "MPI and OpenSHMEM functions that are not built yet");
+    info_command->add_flag("--missing", info.missing, "MPI and OpenSHMEM functions that are not implemented");
     info_command->add_flag("--functions", info.functions, "All MPI functions");
     info_command->add_flag("--transports", info.transports, "Transports, and whether they are usable here");
     info_command->add_flag("--collectives", info.collectives, "The algorithm of each collective call");

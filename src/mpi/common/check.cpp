@@ -127,7 +127,7 @@ int raise(comm::Comm* comm, int error) {
 int unsupported(const char* name) {
     calling = name;
     const int error =
-        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not built into Starling yet; `starling info --missing` lists all such functions");
+        fail(MPI_ERR_UNSUPPORTED_OPERATION, "not implemented; `starling info --missing` lists all such functions");
     // Files are not implemented, so the handler is that of MPI_FILE_NULL, which returns errors by default (MPI 5.0 section 14.7).
     if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
     return raise(nullptr, error);

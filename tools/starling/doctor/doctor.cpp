@@ -40,7 +40,7 @@ void say_troubles(const Examination& found) {
         fmt::print("  {} is not found, which {} needs: install it, or add its folder to LD_LIBRARY_PATH\n", library, by);
     if (!found.absent.empty()) fmt::print("  calls functions that Starling does not have: {}\n", names(found.absent));
     if (!found.unbuilt.empty())
-        fmt::print("  calls functions that are not built yet and return MPI_ERR_UNSUPPORTED_OPERATION: {}\n",
+        fmt::print("  calls functions that are not implemented and return MPI_ERR_UNSUPPORTED_OPERATION: {}\n",
                    names(found.unbuilt));
 }
 
