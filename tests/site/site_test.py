@@ -47,6 +47,10 @@ class Releases(unittest.TestCase):
         self.assertEqual(headings[:2], ["Unreleased", f"{version} ({date})"])
         self.assertIn(f"Date: {date}.", (ROOT / f"docs/releases/{version}.md").read_text())
         self.assertIn(f"| {version.rsplit('.', 1)[0]} | yes |", (ROOT / "SECURITY.md").read_text())
+        citation = (ROOT / "CITATION.cff").read_text()
+        self.assertIn(f"\nversion: {version}\ndate-released: {date}\n", citation)
+        title = re.search(r'^title: "(.*)"$', citation, re.M)[1]
+        self.assertIn(f"    The Starling developers: {title}, version {version}, {date[:4]}.\n", (ROOT / "README.md").read_text())
 
     def test_each_release_has_notes(self):
         notes = {file.stem for file in (ROOT / "docs/releases").glob("*.md")}
