@@ -69,6 +69,9 @@ def show(tree, work):
             expect(tree.run(name, option).split() == full, option)
         expect(tree.run(name, "-show", "-c", "x.c").split() == [command, *compile_flags, "-c", "x.c"], "-show -c")
         expect("unknown option" in tree.run(name, "--showme:nothing", fails=True), "--showme:nothing")
+        expect(tree.run(name, "-help") == tree.run(name, "--showme:help"), "-help")
+        missing = tree.run(name, "-cc=nosuch -g", "x.c", fails=True)
+        expect(missing.startswith(f"{name}: the compiler 'nosuch' is not in PATH"), missing)
     for variable in ("STARLING_CC", "MPICH_CC", "OMPI_CC"):
         expect(tree.run("mpicc", "-show", **{variable: "ccache gcc-99"}).startswith("ccache gcc-99 -I"), variable)
     expect(tree.run("mpicxx", "-show", "-cxx=clang++").startswith("clang++ -I"), "-cxx=")
@@ -182,6 +185,10 @@ def compile_programs(tree, work):
     tree.run("mpicc", "-c", RING, "-o", "ring.o", '-DQUOTED="a b"', cwd=work)
     tree.run("mpicc", "ring.o", "-o", "two_steps", cwd=work)
     tree.ring(work / "two_steps")
+    # MPICH's -echo must not reach the compiler, for which it is an option with an argument.
+    out = tree.run("mpicc", "-echo", "-mt_mpi", RING, "-o", "with_echo", cwd=work)
+    expect(out.strip() == tree.run("mpicc", "-show", RING, "-o", "with_echo", cwd=work).strip(), out)
+    tree.ring(work / "with_echo")
     tree.run("mpicxx", "-Wall", "-Wextra", "-Wpedantic", "-Werror", RING_CXX, "-o", "ring_cxx", cwd=work)
     tree.ring(work / "ring_cxx")
     # Some build systems know only -L and -l, which do not record the library's path in the program.

@@ -158,6 +158,7 @@ def wrappers():
         ("--showme:compile, --showme:link", "print the options for compiling or linking"),
         ("--showme:command, --showme:incdirs, --showme:libdirs, --showme:libs, --showme:version, --showme:help", "print the part that the name says"),
         ("-compile_info, -link_info", "print the command for compiling or linking"),
+        ("-echo", "print the command, then run it"),
         ("-cc=COMPILER, -cxx=COMPILER, -fc=COMPILER", "call another compiler")]))
     out.add("Environment", ("items", [
         ("STARLING_CC, STARLING_CXX, STARLING_FC", "the compiler to call; MPICH_CC, OMPI_CC and so on do the same"),
