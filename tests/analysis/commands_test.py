@@ -8,6 +8,7 @@ import gzip
 import html.parser
 import json
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -56,12 +57,14 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.scripts, self.fetched, self.wrong = [], {}, [], []
+        self.ids = set()
         self.text = ""
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
+        self.ids |= {attributes["id"]} if "id" in attributes else set()
         self.fetched += [value for name, value in attributes.items() if name in ("src", "href")]
         if tag not in self.EMPTY:
             self.open.append((tag, attributes.get("id", "")))
@@ -221,6 +224,10 @@ class Commands(Case):
         self.starling("show", "--html", "page.html", write(self.path / "run", lines))
         page = Page((self.path / "page.html").read_text())
         self.assertEqual((page.open, page.wrong, page.fetched), ([], [], []))
+        used = set(re.findall(r'\$\("(\w+)"\)|stacked\("(\w+)"', page.scripts[""]))
+        self.assertLessEqual({one or other for one, other in used}, page.ids)  # a missing element would end the script
+        self.assertGreater(len(used), 20)
+        self.assertNotIn("{{", page.scripts[""].split('"use strict"')[-1])
         data = json.loads(page.scripts["data"])
         self.assertEqual((data["application"], data["processes"], len(data["pictures"]["frames"])), ("</script><b>&", 8, 4))
         self.assertEqual([(host["first"], host["count"]) for host in data["pictures"]["blocks"]], [(0, 4), (4, 4)])
