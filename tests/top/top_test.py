@@ -275,6 +275,18 @@ class Terminal(WithJob):
         self.assertEqual(screen.end(), 0)
 
 
+class Wording(unittest.TestCase):
+    def test_one_rank_is_no_plural(self):
+        with subprocess.Popen([MPIEXEC, "-n", "1", "sleep", str(LIMIT)]) as job:
+            try:
+                until = time.monotonic() + LIMIT
+                while " rank" not in (out := top("--once", "--interval", "0.1", f"sleep {LIMIT}")[1]) and time.monotonic() < until:
+                    pass
+            finally:
+                job.terminate()
+        self.assertIn("  1 rank on ", out)
+
+
 class OtherHosts(unittest.TestCase):
     def test_agents_that_talk_without_end(self):
         for agent in ("yes", "cat /dev/zero"):

@@ -89,7 +89,7 @@ std::string head_of(const JobView& job) {
     for (const RankView& rank : job.ranks) hosts.insert(rank.host);
     const std::string on = hosts.size() == 1 ? "on " + *hosts.begin() : fmt::format("on {} hosts", hosts.size());
     const std::string where = job.ranks.size() == job.size
-                                  ? fmt::format("{} ranks {}", job.size, on)
+                                  ? fmt::format("{} rank{} {}", job.size, job.size == 1 ? "" : "s", on)
                                   : fmt::format("{} of {} ranks seen, {} of {}", job.ranks.size(), job.size, on, job.hosts);
     return fmt::format("job {:016x}  {}  {}, {}, {}, launcher {}", job.id, job.command, where, job.state, age(job.age),
                        job.owner_pid);
