@@ -21,10 +21,16 @@ data.charts.forEach((chart, i) => new Chart($("lines" + i), { type: "line",
     title: items => powers(items[0].parsed.x).replace(chart.x === "bytes" ? "" : " B", ""), label: item => item.dataset.label + ": " + item.parsed.y.toPrecision(4) + " " + chart.y } } },
     scales: { x: { ...log(chart.x, x => chart.x === "bytes" ? powers(x) : x), afterBuildTicks: ticksAt(chart) },
       y: log(chart.y, y => y < 1 ? y : short(y)) } } }));
+// A label has several lines on a narrow screen, where one line would be cut.
+const wrapped = label => innerWidth > 700 ? label : label.split(" ").reduce((lines, word) => {
+  const last = lines[lines.length - 1];
+  return last !== undefined && last.length + word.length < 24 ? [...lines.slice(0, -1), last + " " + word] : [...lines, word];
+}, []);
 data.ratios.forEach((group, i) => {
+  const labels = group.rows.map(row => wrapped(row.label)), lines = Math.max(...labels.map(label => Array.isArray(label) ? label.length : 1));
   const color = row => css(row.value >= 1 ? "--c2" : "--c4") + (row.noisy ? "70" : "");
-  $("ratios" + i).parentElement.style.height = 70 + 20 * group.rows.length + "px";
-  new Chart($("ratios" + i), { type: "bar", data: { labels: group.rows.map(row => row.label), datasets: [
+  $("ratios" + i).parentElement.style.height = 70 + (6 + 14 * lines) * group.rows.length + "px";
+  new Chart($("ratios" + i), { type: "bar", data: { labels, datasets: [
     { data: group.rows.map(row => [Math.min(1, row.value), Math.max(1, row.value)]), backgroundColor: group.rows.map(color), maxBarThickness: 13 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: item => {
       const row = group.rows[item.dataIndex];
