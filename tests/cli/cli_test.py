@@ -105,6 +105,15 @@ class ExitCodes(unittest.TestCase):
             self.assertIn("no-such-job", err)
         self.assertEqual(run("starling", "top", "--once", "--json", "--interval", "0.1", "no-such-job")[0], 1)
 
+    def test_lost_output_is_a_failure(self):
+        for words in (["info"], ["info", "--json"], ["help", "MPI_Send"], ["doctor", "/bin/sh"], ["--version"], []):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run([BUILD / "bin" / "starling", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                                        check=False)
+            self.assertEqual(result.returncode, 1, words)
+            self.assertIn("No space left on device", result.stderr, words)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
     def test_mpiexec(self):
         self.assertEqual(run("mpiexec", "--no-such-option")[0], 1)
         self.assertEqual(run("mpiexec", "-n", "2", "sh", "-c", "exit 3")[0], 3)

@@ -305,6 +305,11 @@ class Files(HostsCase):
                 self.assertIn("the output file '/proc/no", err)
                 self.assertIn("No such file or directory", err)
 
+    def test_the_reason_is_that_of_the_directory(self):
+        code, _, err = self.mpiexec("--output-filename", "/sys/no", "-n", 1, "true")
+        self.assertEqual(code, 127)
+        self.assertRegex(err, "Operation not permitted|Permission denied|Read-only file system")
+
     def test_a_fifo_without_a_reader_is_named(self):
         """Opening it must not hold up mpiexec or a daemon."""
         fifo = pathlib.Path(self.directory, "fifo")

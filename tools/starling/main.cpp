@@ -1,6 +1,7 @@
 // starling: inspects an installation and running jobs, and manages the user's daemon. One file per subcommand.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -114,9 +115,16 @@ int main(int argc, char** argv) {
     help_command->add_flag("--tables", tables, "All commands and options, as JSON")->group("");
     help_command->callback([&] { result = tables ? starling::print_tables(app) : starling::print_help(app, topic); });
 
-    if (argc < 2) return std::fputs(app.help().c_str(), stdout) < 0;
     try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) { return starling::end_of_parsing(app, error); }
-    return result;
+        if (argc < 2)
+            std::fputs(app.help().c_str(), stdout);
+        else
+            app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        result = starling::end_of_parsing(app, error);
+    } catch (const std::exception& error) {  // thrown by fmt if the output cannot be written
+        std::fprintf(stderr, "starling: %s\n", error.what());
+        return 1;
+    }
+    return starling::end_of_output(result);
 }

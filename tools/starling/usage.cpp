@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,6 +136,14 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
     const std::string path = path_of(command);
     fmt::print(stderr, "{}: {} ({} --help lists all)\n", path, description(app, command, error), path);
     return kWrongUsage;
+}
+
+int end_of_output(int result) {
+    const bool lost_before = std::ferror(stdout) != 0;
+    if (std::fflush(stdout) == 0 && !lost_before) return result;
+    fmt::print(stderr, "starling: the output is incomplete, because writing to standard output failed: {}\n",
+               std::strerror(errno));
+    return result == 0 ? 1 : result;
 }
 
 }  // namespace starling

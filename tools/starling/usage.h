@@ -17,4 +17,7 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& command);
 /// app.parse(). Returns the exit code.
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error);
 
+/// Writes what standard output holds back. Returns `result`; if the output is lost, as on a full disk, prints why and returns a failure.
+int end_of_output(int result);
+
 }  // namespace starling

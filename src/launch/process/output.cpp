@@ -160,7 +160,10 @@ OutputTagger::OutputSink* OutputTagger::file_sink(const std::string& path) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
     // A FIFO without a reader is an error (ENXIO), and a terminal does not become that of this process.
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (fd < 0) return nullptr;
+    if (fd < 0) {
+        if (problem) errno = problem.value();  // why the directory is missing
+        return nullptr;
+    }
     OutputSink& sink = sinks_[{0, next_file_}];
     sink.target = next_file_++;
     sink.fd = fd;
