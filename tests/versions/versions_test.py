@@ -7,6 +7,7 @@ The other releases are copies of the tree with another version patched into each
 hand, is a real release.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -46,6 +47,7 @@ class Versions(unittest.TestCase):
         cls.this = BUILD
         cls.own = re.search(r"[\d.]+ \(wire [\d.]+\)", shown)[0]
         cls.newer = OTHER or copy_as(root / "newer", "7.8.9", major, minor + 1)
+        cls.older = copy_as(root / "older", "0.0.9", major, 0)
         cls.alien = copy_as(root / "alien", "99.0.1", major + 1, 0)
         cls.alien_text = f"99.0.1 (wire {major + 1}.0)"
         cls.ring, cls.spawn = root / "ring", root / "spawn"
@@ -83,6 +85,16 @@ class Versions(unittest.TestCase):
         for launcher, library in ((self.this, self.newer), (self.newer, self.this)):
             code, out, err = self.start(launcher, library, "-n", 2, self.spawn)
             self.assertEqual(code, 0, out + err)
+
+    def test_profiles_have_sizes_only_if_the_launcher_knows_them(self):
+        """Releases before wire version 1.1 refuse reports with the histogram of message sizes."""
+        for launcher, known in ((self.this, True), (self.newer, True), (self.older, False)):
+            code, out, err = self.start(launcher, self.this, "--profile=run.jsonl", "-n", 3, self.ring)
+            self.assertEqual((code, out), (0, "ring of 3\n"), err)
+            lines = [json.loads(line) for line in pathlib.Path(self.kept.name, "run.jsonl").read_text().splitlines()]
+            phases = [line for line in lines if line["kind"] == "phase"]
+            self.assertEqual({line["rank"] for line in phases if line["peers"]}, {0, 1, 2})
+            self.assertEqual({line["rank"] for line in phases if "sizes" in line}, {0, 1, 2} if known else set())
 
     def test_a_library_of_another_major_version_is_refused(self):
         for launcher, library, first, second in ((self.this, self.alien, self.own, self.alien_text),
