@@ -97,7 +97,7 @@ std::vector<std::string_view> similar(const CLI::App& app, std::string_view topi
     return names;
 }
 
-OrderedJson options_of(const CLI::App& command) {
+OrderedJson json_options(const CLI::App& command) {
     OrderedJson rows = OrderedJson::array();
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_group().empty()) continue;
@@ -115,7 +115,7 @@ OrderedJson command_of(const CLI::App& command) {
     OrderedJson row = {{"name", command.get_name()},
                        {"doc", command.get_description()},
                        {"footer", command.get_footer()},
-                       {"options", options_of(command)},
+                       {"options", json_options(command)},
                        {"commands", OrderedJson::array()}};
     for (const CLI::App* below : shown_commands(command)) row["commands"].push_back(command_of(*below));
     return row;

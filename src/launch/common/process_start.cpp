@@ -49,7 +49,7 @@ void begin_on_free_core(const ProcessStart& start) {
 bool may_be_script(const char* path) {
     char begin[80];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t bytes = fd < 0 ? 0 : read(fd, begin, sizeof begin);
+    const ssize_t bytes = fd < 0 ? 0 : ::read(fd, begin, sizeof begin);
     if (fd >= 0) close(fd);
     for (ssize_t i = 0; i < bytes && begin[i] != '\n'; ++i)
         if (begin[i] == '\0') return false;

@@ -21,7 +21,7 @@ using hang::JobReport;
 using hang::RankReport;
 using hang::Verdict;
 
-constexpr uint64_t kPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< maximum wait for other hosts
+constexpr uint64_t kAnswerPatienceNs = 15'000'000'000, kPatienceWithStacksNs = 60'000'000'000;  ///< maximum wait for other hosts
 
 /// Sorts the jobs' ranks and judges each job.
 std::vector<Verdict> judge_all(std::vector<JobReport>& jobs) {
@@ -83,7 +83,7 @@ std::string ask_other_hosts(const WhyOptions& options, std::vector<JobReport>& j
     for (const JobReport& job : jobs)
         for (const std::string& host : job.other_hosts) agents.watch(host);
     std::vector<JobReport> elsewhere;
-    const uint64_t give_up = now_ns() + (options.stacks ? kPatienceWithStacksNs : kPatienceNs);
+    const uint64_t give_up = now_ns() + (options.stacks ? kPatienceWithStacksNs : kAnswerPatienceNs);
     do {
         agents.read([&](const std::string&, const std::string& line) { return hang::from_line(line, elsewhere); });
         if (!agents.settled()) agents.wait(50);

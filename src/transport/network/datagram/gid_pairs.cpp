@@ -15,7 +15,7 @@ int common_bits(const verbs::VerbsAddress& a, const verbs::VerbsAddress& b) {
     return 128;
 }
 
-bool sensible(const verbs::VerbsAddress& address) {
+bool is_port_address(const verbs::VerbsAddress& address) {
     const bool any = std::any_of(std::begin(address.gid), std::end(address.gid), [](uint8_t byte) { return byte != 0; });
     // Queues 0 and 1 belong to the subnet manager; queue numbers have 24 bits.
     return any && address.queue > 1 && address.queue < 1u << 24 && address.mtu_log >= 8 && address.mtu_log <= 16;
@@ -28,7 +28,7 @@ bool PortAddresses::decode(const std::byte* payload, uint32_t bytes, PortAddress
     if (bytes % sizeof(verbs::VerbsAddress) != 0 || bytes > kMostBytes) return false;
     if (bytes != 0) std::memcpy(out.at, payload, bytes);
     const uint32_t count = bytes / static_cast<uint32_t>(sizeof(verbs::VerbsAddress));
-    if (!std::all_of(out.at, out.at + count, sensible)) return false;
+    if (!std::all_of(out.at, out.at + count, is_port_address)) return false;
     out.count = count;
     return true;
 }
