@@ -17,13 +17,15 @@ using Collective = ProfileReport::Collective;
 using WaitRecord = ProfileReport::WaitRecord;
 using ConnectionRecord = ProfileReport::ConnectionRecord;
 using SizeRecord = ProfileReport::SizeRecord;
+using ModuleRecord = ProfileReport::ModuleRecord;
 
 // Minimum encoded sizes. Job ids and context ids are random and take eight bytes each; other numbers are mostly small.
 constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30,
-                 kLeastSize = 3;
+                 kLeastSize = 3, kLeastModule = 12, kLeastRange = 2;
 
-// The first number of a report: whether it is the last one, and whether the sizes of each phase follow the phases.
-constexpr uint64_t kLastFlag = 1, kSizesFlag = 2;
+// The first number of a report: whether it is the last one, whether the sizes of each phase follow the phases, and whether modules and the
+// use of cores come last.
+constexpr uint64_t kLastFlag = 1, kSizesFlag = 2, kModulesFlag = 4;
 
 void write(Writer& writer, const PeerRecord& peer) {
     writer.number(peer.job).packed(peer.rank);
@@ -108,6 +110,16 @@ void read(Reader& reader, SizeRecord& out) {
     out.most = reader.packed();
     out.messages = reader.packed();
     out.bytes = reader.packed();
+}
+
+void write(Writer& writer, const ModuleRecord& module) {
+    writer.string(module.name).string(module.path).string(module.build_id);
+}
+
+void read(Reader& reader, ModuleRecord& out) {
+    out.name = reader.string();
+    out.path = reader.string();
+    out.build_id = reader.string();
 }
 
 void write(Writer& writer, const PhaseRecord& phase);
@@ -270,20 +282,38 @@ std::string encode(const ProfileReport& message) {
     Writer writer;
     const bool sizes = std::any_of(message.phases.begin(), message.phases.end(),
                                    [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
-    writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0));
+    const bool modules = !message.modules.empty() || !message.cores.cpus.empty();
+    writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0) | (modules ? kModulesFlag : 0));
     write_all(writer, message.phases);
     if (sizes)
         for (const PhaseRecord& phase : message.phases) write_all(writer, phase.sizes);
+    if (!modules) return writer.take();
+    write_all(writer, message.modules);
+    writer.number(static_cast<uint32_t>(message.cores.cpus.size()));
+    for (const auto& [first, last] : message.cores.cpus) writer.packed(first).packed(last);
+    writer.packed(message.cores.cpu_ns).packed(message.cores.polled_ns).packed(message.cores.waited_ns);
     return writer.take();
 }
 
 bool decode(std::string_view payload, ProfileReport& out) {
     Reader reader(payload);
-    const uint64_t flags = reader.packed(kLastFlag | kSizesFlag);
+    const uint64_t flags = reader.packed(kLastFlag | kSizesFlag | kModulesFlag);
     out.last = flags & kLastFlag;
     read_all(reader, out.phases, kLeastPhase);
     if (flags & kSizesFlag)
         for (PhaseRecord& phase : out.phases) read_all(reader, phase.sizes, kLeastSize);
+    out.modules.clear();
+    out.cores = {};
+    if (!(flags & kModulesFlag)) return reader.done();
+    read_all(reader, out.modules, kLeastModule);
+    out.cores.cpus.resize(reader.count(kLeastRange));
+    for (auto& [first, last] : out.cores.cpus) {
+        first = static_cast<uint32_t>(reader.packed(UINT32_MAX));
+        last = static_cast<uint32_t>(reader.packed(UINT32_MAX));
+    }
+    out.cores.cpu_ns = reader.packed();
+    out.cores.polled_ns = reader.packed();
+    out.cores.waited_ns = reader.packed();
     return reader.done();
 }
 

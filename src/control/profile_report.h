@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "job/job_description.h"
@@ -75,8 +76,25 @@ struct ProfileReport {
         bool operator==(const PhaseRecord&) const = default;
     };
 
+    /// A program or library with call sites: a site "name+0x1234" is the offset 0x1234 in it.
+    struct ModuleRecord {
+        std::string name, path;
+        std::string build_id;  ///< as hexadecimal digits; empty: it has none
+        bool operator==(const ModuleRecord&) const = default;
+    };
+    /// The process's use of its cores since MPI_Init, in the last report.
+    struct CoreRecord {
+        std::vector<std::pair<uint32_t, uint32_t>> cpus;  ///< ranges of processors on which it may run: first and last
+        uint64_t cpu_ns = 0;                              ///< processor time of all threads
+        uint64_t polled_ns = 0;                           ///< time in waits without sleep
+        uint64_t waited_ns = 0;                           ///< time for which this thread was ready to run and had no core
+        bool operator==(const CoreRecord&) const = default;
+    };
+
     bool last = false;  ///< the rank's last report: it has finalized MPI
     std::vector<PhaseRecord> phases;
+    std::vector<ModuleRecord> modules;  ///< modules that no earlier report of the rank has named
+    CoreRecord cores;                   ///< without `cpus`: not known
 };
 
 /// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
@@ -88,7 +106,7 @@ inline constexpr size_t kMostConnections = 512;
 /// Returns the approximate size of `phase` in memory, in bytes; its encoding is smaller.
 size_t footprint(const ProfileReport::PhaseRecord& phase);
 
-/// Returns whether programs of this wire version read reports with SizeRecords.
+/// Returns whether programs of this wire version read reports with sizes, modules and the use of cores.
 bool knows_sizes(uint32_t wire);
 
 std::string encode(const ProfileReport& message);

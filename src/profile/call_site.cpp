@@ -1,10 +1,16 @@
 #include "profile/call_site.h"
 
+#include <dlfcn.h>
 #include <unwind.h>
 
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string_view>
 
+#include "base/state.h"
 #include "profile/collectives.h"
+#include "profile/python_site.h"
 
 // Begin and end in memory of the module (program or library) that contains this code, as the linker defines them.
 extern "C" {
@@ -14,24 +20,94 @@ extern "C" {
 
 namespace starling::profile {
 
+STARLING_STATE std::atomic<const void*> known_sites[kKnownSites] = {};
+
 namespace {
 
-_Unwind_Reason_Code look(_Unwind_Context* frame, void* found) {
+/// The code that contains a return address.
+enum class CallerKind : uint8_t { program, wrapper, python };
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+    for (const std::string_view begin : beginnings)
+        if (text.starts_with(begin)) return true;
+    return false;
+}
+
+CallerKind kind_of(const void* address) {
+    Dl_info info{};
+    // The call may be the function's last instruction, and the return address in the next function.
+    if (dladdr(static_cast<const char*>(address) - 1, &info) == 0 || !info.dli_fname) return CallerKind::program;
+    const std::string_view path(info.dli_fname), name = path.substr(path.rfind('/') + 1);
+    if (starts_with_any(name, {"libmpi", "libpmpi", "liboshmem", "libsma"})) return CallerKind::wrapper;
+    if (info.dli_sname && starts_with_any(info.dli_sname, {"MPI_", "PMPI_", "mpi_", "pmpi_", "shmem_", "pshmem_"}))
+        return CallerKind::wrapper;
+    const bool is_binding = path.find("/mpi4py/") != path.npos || path.find("/shmem4py/") != path.npos;
+    return is_binding ? CallerKind::python : CallerKind::program;
+}
+
+/// Returns the kind, and remembers places in the program.
+CallerKind remembered_kind(const void* address) {
+    const auto place = reinterpret_cast<size_t>(address);
+    std::atomic<const void*>& known = known_sites[(place ^ place >> 6) % kKnownSites];
+    if (known.load(std::memory_order_relaxed) == address) return CallerKind::program;
+    const CallerKind kind = kind_of(address);
+    if (kind == CallerKind::program) known.store(address, std::memory_order_relaxed);
+    return kind;
+}
+
+struct StackSearch {
+    const void* found = nullptr;
+    CallerKind kind = CallerKind::program;
+};
+
+_Unwind_Reason_Code look(_Unwind_Context* frame, void* argument) {
     const auto address = _Unwind_GetIP(frame);
     if (address == 0) return _URC_END_OF_STACK;
     if (address >= reinterpret_cast<uintptr_t>(&__ehdr_start) && address <= reinterpret_cast<uintptr_t>(&_etext))
         return _URC_NO_REASON;
-    *static_cast<const void**>(found) = reinterpret_cast<const void*>(address);
-    return _URC_END_OF_STACK;
+    auto& search = *static_cast<StackSearch*>(argument);
+    const auto* const place = reinterpret_cast<const void*>(address);
+    const CallerKind kind = remembered_kind(place);
+    // Without a caller above it, the outermost wrapper is the best answer.
+    if (!search.found || kind != CallerKind::wrapper) {
+        search.found = place;
+        search.kind = kind;
+    }
+    return kind == CallerKind::wrapper ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/// Walks up the stack to the first frame outside of this module that is no wrapper's.
+const void* walk_to_program() {
+    StackSearch search;
+    _Unwind_Backtrace(look, &search);
+    if (search.kind != CallerKind::python) return search.found;
+    const void* const label = python_site();
+    return label ? label : search.found;
 }
 
 }  // namespace
 
 const void* call_site() {
     if (watched) return watched->site;
-    const void* found = nullptr;
-    _Unwind_Backtrace(look, &found);
-    return found;
+    return walk_to_program();
 }
+
+const void* program_site_slowly(const void* caller) {
+    switch (remembered_kind(caller)) {
+        case CallerKind::program:
+            return caller;
+        case CallerKind::wrapper: {
+            const void* const found = walk_to_program();
+            return found ? found : caller;
+        }
+        case CallerKind::python: {
+            const void* const label = python_site();
+            return label ? label : caller;
+        }
+    }
+    return caller;
+}
+
+bool is_label(const void* site) { return is_python_site(site); }
 
 }  // namespace starling::profile

@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/state.h"
 #include "base/ticks.h"
+#include "profile/call_site.h"
 #include "profile/traffic.h"
 
 namespace starling::profile {
@@ -73,6 +74,7 @@ void listen_to_collectives(CollectiveListener listener) {
 
 std::string name_of_site(uint64_t site) {
     const void* const address = reinterpret_cast<const void*>(site);
+    if (is_label(address)) return static_cast<const char*>(address);
     Dl_info info{};
     char text[32];
     if (dladdr(address, &info) == 0 || !info.dli_fname) {

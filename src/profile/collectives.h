@@ -10,13 +10,14 @@
 #include <string_view>
 
 #include "base/size_classes.h"
+#include "profile/call_site.h"
 
 namespace starling::profile {
 
 /// One collective call, blocking or not, from entry to return. Stored on the stack of the calling thread.
 struct ProfiledCall {
     explicit ProfiledCall(const void* its_site) : site(its_site) {}
-    const void* const site;  ///< return address of the call in the program
+    const void* const site;  ///< return address of the call in the program, or a label (profile/call_site.h)
     uint64_t began = 0;      ///< time of the call's begin, ticks; 0: the arguments were wrong and no operation was started
     uint64_t communicator = 0;
     uint32_t size = 0;
@@ -44,7 +45,7 @@ using CollectiveListener = void (*)(uint64_t site, uint64_t communicator, uint32
 inline constexpr uint32_t kCollectiveListeners = 4;
 void listen_to_collectives(CollectiveListener listener);
 
-/// Returns a name like "program+0x1234": the module that contains the address and the offset in it, which is the same in all processes that
+/// Returns the text of a label, or a name like "program+0x1234": the module that contains the address and the offset in it, which is the same in all processes that
 /// run the module.
 std::string name_of_site(uint64_t site);
 
@@ -85,7 +86,7 @@ void end_watched(const ProfiledCall& call);
 /// Runs the body of an entry point whose call is watched.
 template <class F>
 [[gnu::noinline, gnu::cold]] int run_watched(const void* site, F& body) {
-    ProfiledCall call(site);
+    ProfiledCall call(program_site(site));
     ProfiledCall* const outer = watched;
     watched = &call;
     struct End {

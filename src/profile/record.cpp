@@ -16,7 +16,10 @@
 #include "control/control.h"
 #include "control/profile_report.h"
 #include "mpi.h"
+#include "profile/call_site.h"
 #include "profile/collectives.h"
+#include "profile/core_use.h"
+#include "profile/module.h"
 #include "profile/phase.h"
 #include "profile/waits.h"
 
@@ -31,7 +34,11 @@ static_assert(kCauses == ProfileReport::kCauses && kSizes == 3 && kAccesses == P
 class Recorder {
   public:
     Recorder(job::JobSegment& own, uint32_t rank)
-        : own_(own), rank_(rank), started_(now_ns()), reports_sizes_(control::knows_sizes(own.header().version)) {
+        : own_(own),
+          rank_(rank),
+          started_(now_ns()),
+          reports_sizes_(control::knows_sizes(own.header().version)),
+          cores_(read_core_use()) {
         timespec now{};
         clock_gettime(CLOCK_REALTIME, &now);
         since_1970_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) - started_;
@@ -64,12 +71,15 @@ class Recorder {
     job::JobSegment& own_;
     const uint32_t rank_;
     const uint64_t started_;
-    const bool reports_sizes_;  ///< whether the launcher's release knows sizes in reports
+    const bool reports_sizes_;  ///< whether the launcher's release knows sizes, modules and cores in reports
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes
     std::vector<ProfileReport::ConnectionRecord> connections_;  ///< connections opened and closed in the current phase
     std::unordered_map<const void*, std::string> sites_;
+    std::vector<ProfileReport::ModuleRecord> modules_;  ///< modules of all sites, in the order of their first sites
+    size_t modules_sent_ = 0;
+    const ProfileReport::CoreRecord cores_;  ///< use of the cores when recording began
     struct UnderWay {
         control::ControlCall call;
         size_t bytes;
@@ -85,7 +95,12 @@ STARLING_STATE Recorder* recorder = nullptr;
 
 const std::string& Recorder::name_of(const void* site) {
     const auto [entry, fresh] = sites_.try_emplace(site);
-    if (fresh) entry->second = site ? name_of_site(reinterpret_cast<uint64_t>(site)) : "?";
+    if (!fresh) return entry->second;
+    entry->second = site ? name_of_site(reinterpret_cast<uint64_t>(site)) : "?";
+    if (!site || is_label(site)) return entry->second;
+    ProfileReport::ModuleRecord module = module_of(reinterpret_cast<uint64_t>(site));
+    if (!module.name.empty() && std::find(modules_.begin(), modules_.end(), module) == modules_.end())
+        modules_.push_back(std::move(module));
     return entry->second;
 }
 
@@ -215,7 +230,13 @@ void Recorder::send_report(bool at_once) {
     if (!unanswered_.empty()) poll();
     if (abandoned_ || (waiting_.empty() && !last_)) return;
     if (!at_once && !may_send(now_ns())) return;
-    ProfileReport report{last_, {std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end())}};
+    ProfileReport report;
+    report.last = last_;
+    report.phases.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+    if (reports_sizes_) {
+        report.modules.assign(modules_.begin() + static_cast<ptrdiff_t>(modules_sent_), modules_.end());
+        if (last_) report.cores = since(cores_, read_core_use());
+    }
     const std::string bytes = encode(report);
     control::ControlCall call;
     const int error = control::ControlCall::start(own_, rank_, control::MessageKind::profile, bytes, call);
@@ -225,6 +246,7 @@ void Recorder::send_report(bool at_once) {
     }
     if (error != MPI_SUCCESS) return abandon();
     waiting_.clear();
+    modules_sent_ = modules_.size();
     bytes_ = 0;
     unanswered_.push_back({std::move(call), bytes.size()});
     unanswered_bytes_ += bytes.size();

@@ -29,7 +29,7 @@ Phase a_phase(uint64_t occurrence) {
 }
 
 TEST(ProfileReport, SurvivesEncodingAndDecoding) {
-    const ProfileReport report{true, {a_phase(1), a_phase(2), {}}};
+    const ProfileReport report{true, {a_phase(1), a_phase(2), {}}, {}, {}};
     ProfileReport back;
     ASSERT_TRUE(decode(encode(report), back));
     EXPECT_EQ(back.last, report.last);
@@ -39,14 +39,26 @@ TEST(ProfileReport, SurvivesEncodingAndDecoding) {
     EXPECT_TRUE(back.phases.empty());
 }
 
+TEST(ProfileReport, ModulesAndCoresFollowThePhases) {
+    ProfileReport report{true, {a_phase(1)}, {{"program", "/home/program", "ab12"}}, {{{0, 3}, {8, 9}}, 10, 2, 300}};
+    ProfileReport back;
+    ASSERT_TRUE(decode(encode(report), back));
+    EXPECT_EQ(back.phases, report.phases);
+    EXPECT_EQ(back.modules, report.modules);
+    EXPECT_EQ(back.cores, report.cores);
+    const std::string whole = encode(report);
+    for (size_t length = 0; length < whole.size(); ++length)
+        EXPECT_FALSE(decode(std::string_view(whole).substr(0, length), back)) << length;
+}
+
 TEST(ProfileReport, MalformedReportsAreRefused) {
-    const std::string whole = encode(ProfileReport{false, {a_phase(1)}});
+    const std::string whole = encode(ProfileReport{false, {a_phase(1)}, {}, {}});
     ProfileReport back;
     for (size_t length = 0; length < whole.size(); ++length)
         EXPECT_FALSE(decode(std::string_view(whole).substr(0, length), back)) << length;
     EXPECT_FALSE(decode(whole + "x", back));
     std::string neither = whole;
-    neither[0] = 4;
+    neither[0] = 8;
     EXPECT_FALSE(decode(neither, back));
 }
 

@@ -92,6 +92,29 @@ TEST(ProfileLines, ARankWithoutALastReportHasEndedEarly) {
     EXPECT_EQ(all[1]["how"], "ended early");
 }
 
+TEST(ProfileLines, AModuleIsWrittenOnceInFrontOfItsFirstPhase) {
+    ProfileLines lines = lines_of_nobody_else();
+    lines.begin(a_job(5, 3), 0);
+    ProfileReport report = with_context(0);
+    report.modules = {{"program", "/home/program", "ab12"}};
+    const auto first = parsed(lines.report(5, 0, report)), second = parsed(lines.report(5, 1, report));
+    ASSERT_EQ(first.size(), 2u);
+    EXPECT_EQ(first[0],
+              nlohmann::json::parse(R"({"kind":"module","name":"program","path":"/home/program","build_id":"ab12"})"));
+    ASSERT_EQ(second.size(), 1u);
+    EXPECT_EQ(second[0]["kind"], "phase");
+}
+
+TEST(ProfileLines, TheEndHasTheUseOfTheCores) {
+    ProfileLines lines = lines_of_nobody_else();
+    lines.begin(a_job(5, 1), 0);
+    ProfileReport last;
+    last.last = true;
+    last.cores = {{{0, 1}, {4, 4}}, 3'000'000'000, 2'000'000'000, 1'000'000'000};
+    EXPECT_EQ(parsed(lines.report(5, 0, last))[0]["cores"],
+              nlohmann::json::parse(R"({"cpus":[[0,1],[4,4]],"cpu":3.0,"polled":2.0,"waited":1.0})"));
+}
+
 TEST(ProfileLines, UnknownJobsAreNotWritten) {
     ProfileLines lines = lines_of_nobody_else();
     lines.begin(a_job(5, 3), 0);

@@ -67,6 +67,7 @@ std::string ProfileFile::open(const Options& options) {
 bool ProfileFile::write(std::string_view lines) {
     if (fd_ < 0) return false;
     waiting_ += lines;
+    sites_.take(lines);
     if (waiting_.size() >= kMostWaiting || !loop_) {
         flush();
     } else if (timer_ == 0) {
@@ -110,6 +111,9 @@ void ProfileFile::close() {
     if (loop_ && timer_ != 0) loop_->cancel(timer_);
     loop_ = nullptr;
     timer_ = 0;
+    flush();
+    if (fd_ < 0) return;
+    waiting_ = sites_.lines();
     flush();
     if (fd_ < 0) return;
     complete_ = ::close(fd_) == 0;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "launch/client/options.h"
+#include "launch/client/profile_sites.h"
 #include "launch/common/event_loop.h"
 
 namespace starling::launch {
@@ -27,7 +28,7 @@ class ProfileFile {
     void use(EventLoop& loop) { loop_ = &loop; }
     /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
     bool write(std::string_view lines);
-    /// Writes the buffered lines and closes the file. The loop is not used afterwards.
+    /// Writes the buffered lines and those of the call sites, and closes the file. The loop is not used afterwards.
     void close();
 
   private:
@@ -38,6 +39,7 @@ class ProfileFile {
     EventLoop::TimerId timer_ = 0;
     std::string name_;
     std::string waiting_;
+    ProfileSites sites_;
     int fd_ = -1;
     bool compressed_ = false;
     bool complete_ = false;  ///< true: all lines were written, and the file is closed

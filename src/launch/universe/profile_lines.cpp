@@ -27,6 +27,7 @@ std::string name_at(const char* const (&names)[N], size_t index) {
     return index < N ? names[index] : "other";
 }
 
+constexpr size_t kMostModules = 4096;  ///< limit of the modules of a job
 constexpr const char* kMarks[] = {"start", "program", "pcontrol", "found"};
 constexpr const char* kCauses[] = {"late sender", "late receiver", "collective", "other"};
 static_assert(std::size(kCauses) == ProfileReport::kCauses);
@@ -154,10 +155,22 @@ std::string ProfileLines::report(job::JobId id, uint32_t rank, const ProfileRepo
     const auto found = known_.find(id);
     if (found == known_.end() || rank >= found->second.finalized.size()) return lines;
     ProfiledJob& job = found->second;  // the reference stays valid when other jobs are added
+    for (const ProfileReport::ModuleRecord& module : report.modules) {
+        std::string line;
+        add_line(line, {{"kind", "module"}, {"name", module.name}, {"path", module.path}, {"build_id", module.build_id}});
+        if (job.modules.size() < kMostModules && job.modules.insert(line).second) lines += line;
+    }
     for (const ProfileReport::PhaseRecord& phase : report.phases) write_phase(job, id, rank, phase, lines);
     if (!report.last || job.finalized[rank]) return lines;
     job.finalized[rank] = true;
-    add_line(lines, {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "finalized"}});
+    OrderedJson line = {{"kind", "end"}, {"job", job.number}, {"rank", rank}, {"how", "finalized"}};
+    const ProfileReport::CoreRecord& cores = report.cores;
+    if (!cores.cpus.empty())
+        line["cores"] = {{"cpus", cores.cpus},
+                         {"cpu", seconds(cores.cpu_ns)},
+                         {"polled", seconds(cores.polled_ns)},
+                         {"waited", seconds(cores.waited_ns)}};
+    add_line(lines, line);
     return lines;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,8 +32,9 @@ class ProfileLines {
   private:
     struct ProfiledJob {
         uint32_t number = 0;
-        uint64_t began_ns = 0;        ///< begin of the job, ns since 1970
-        std::vector<bool> finalized;  ///< by rank: true when the rank's last report has arrived
+        uint64_t began_ns = 0;          ///< begin of the job, ns since 1970
+        std::vector<bool> finalized;    ///< by rank: true when the rank's last report has arrived
+        std::set<std::string> modules;  ///< lines of modules that were written
     };
     ProfiledJob& know(const job::JobDescription& job, job::JobId parent, std::string& lines);
     uint32_t number_of(job::JobId job, std::string& lines);

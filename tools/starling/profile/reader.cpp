@@ -7,6 +7,7 @@
 
 #include "fields.h"
 #include "lines.h"
+#include "site_names.h"
 
 namespace starling::analysis {
 
@@ -115,10 +116,11 @@ struct Reader::Implementation {
     std::vector<std::string> names;  ///< names of phases, in the order of their appearance
     std::unordered_map<std::string, Lot> lots;
     std::unordered_map<uint64_t, Job> jobs;
-    std::map<Site, Calls> collectives;
-    std::map<WaitPlace, Waits> waiting;
+    std::map<Site, Calls> collectives, file_collectives;  ///< of all complete files, and of the current one
+    std::map<WaitPlace, Waits> waiting, file_waiting;
     std::vector<Event> events;
     std::unordered_map<uint64_t, CoreUse> core_use;
+    SiteNames sites;  ///< of the current file
 
     void header(const Json& object);
     void job(const Json& object);
@@ -134,6 +136,7 @@ struct Reader::Implementation {
     void read_waiting(const Json& object);
     void read_connections(const Json& object, const Line& line);
 
+    void name_sites();
     void number_processes();
     uint32_t index(uint64_t who) const { return run.jobs[place.at(who >> 32)].first + static_cast<uint32_t>(who); }
     void make_spans(const std::string& name, Lot& lot);
@@ -255,7 +258,7 @@ void Reader::Implementation::read_collectives(const Json& object) {
                   text_of(row[3], "a collective"), text_of(row[4], "a size class"),
                   text_of(row[5], "an algorithm"), static_cast<uint32_t>(count_of(row[2], "a size", 1, kMostRanks))};
         site.tried = row.size() > 10 && flag_of(row[10], "whether an algorithm was tried");
-        Calls& calls = collectives[site];
+        Calls& calls = file_collectives[site];
         calls.calls += amount_of(row[6], "a number of calls");
         calls.bytes += amount_of(row[7], "a number of bytes");
         const double seconds = amount_of(row[8], "a time");
@@ -272,7 +275,7 @@ void Reader::Implementation::read_waiting(const Json& object) {
         const Json::array_t& row = row_of(entry, "a place that waits", 6);
         double seconds[4];
         for (size_t i = 0; i < 4; ++i) seconds[i] = amount_of(row[2 + i], "a time waited");
-        waiting[{text_of(row[0], "a call site"), text_of(row[1], "a function")}].add(
+        file_waiting[{text_of(row[0], "a call site"), text_of(row[1], "a function")}].add(
             {seconds[0], seconds[1], seconds[2], seconds[3]});
     }
 }
@@ -329,7 +332,21 @@ void Reader::Implementation::line(const Json& object) {
     if (!headed) throw Refusal("this line comes before the \"profile\" line, which must be the first");
     if (kind == "job") return job(object);
     if (kind == "phase") return phase(object);
+    if (kind == "module" || kind == "site") return sites.take(object);
     if (kind == "end") return end(object);
+}
+
+// The lines that name a file's call sites follow those that use them. Sites with equal names become one.
+void Reader::Implementation::name_sites() {
+    for (const auto& [site, calls] : file_collectives) {
+        Site named = site;
+        named.site = sites.name_of(site.site);
+        collectives[named].add(calls);
+    }
+    for (const auto& [place, waits] : file_waiting) waiting[{sites.name_of(place.site), place.function}].add(waits);
+    file_collectives.clear();
+    file_waiting.clear();
+    sites = SiteNames();
 }
 
 void Reader::Implementation::number_processes() {
@@ -421,6 +438,7 @@ void Reader::end_file() {
     if (!all_->headed) throw Refusal(all_->file + " is empty: mpiexec --profile writes profiles");
     if (!all_->told || all_->jobs.empty())
         throw Refusal(all_->file + " has no phase of any process: the job ended before the first phase did");
+    all_->name_sites();
 }
 
 Run Reader::finish() {

@@ -12,6 +12,13 @@ Waits& Waits::add(const Waits& more, double share) {
     return *this;
 }
 
+void Calls::add(const Calls& more) {
+    calls += more.calls;
+    bytes += more.bytes;
+    seconds += more.seconds;
+    squares += more.squares;
+}
+
 Amount Span::all() const {
     Amount sum = by_packets;
     for (const Amount& amount : sizes) sum += amount;

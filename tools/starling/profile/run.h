@@ -92,7 +92,8 @@ struct Span {
     Amount on_connection() const;
 };
 
-/// A call site of a collective function in the program.
+/// A call site of a collective function in the program. `site` is text such as "heat2d.c:118 (exchange)", or "heat2d+0x145a" if its source
+/// is not known.
 struct Site {
     std::string site, communicator, kind, size, algorithm;
     uint32_t members = 0;
@@ -102,6 +103,7 @@ struct Site {
 struct Calls {
     double calls = 0, bytes = 0, seconds = 0;  ///< sums over all processes of calls, bytes and seconds
     double squares = 0;                        ///< sum of the squares of the calls' seconds
+    void add(const Calls& more);
 };
 
 /// A call site at which the program waits, with the MPI function.

@@ -1,0 +1,108 @@
+#include "launch/process/symbolizer.h"
+
+#include <sys/stat.h>
+
+#include "launch/process/libdw.h"
+
+namespace starling::launch {
+
+namespace {
+
+/// Returns libdw; null if it is not installed.
+const Libdw* libdw() {
+    static Libdw dw{};
+    static const bool is_loaded = load(dw);
+    return is_loaded ? &dw : nullptr;
+}
+
+const Dwfl_Callbacks& offline_callbacks() {
+    static const Dwfl_Callbacks callbacks = [] {
+        Dwfl_Callbacks all{};
+        all.find_debuginfo = libdw()->find_debuginfo;
+        all.section_address = libdw()->section_address;
+        return all;
+    }();
+    return callbacks;
+}
+
+std::string hexadecimal(const unsigned char* bytes, size_t count) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (size_t i = 0; i < count; ++i) {
+        text += kDigits[bytes[i] >> 4];
+        text += kDigits[bytes[i] & 15];
+    }
+    return text;
+}
+
+bool is_regular_file(const std::string& path) {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// Returns the place where systems install the debug information of a module; empty without a build id.
+std::string separate_debug_file(const std::string& build_id) {
+    if (build_id.size() < 4) return {};
+    return "/usr/lib/debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
+}
+
+}  // namespace
+
+struct Symbolizer::OpenModule {
+    Dwfl* dwfl = nullptr;
+    Dwfl_Module* module = nullptr;
+    Dwarf_Addr start = 0;
+
+    OpenModule() = default;
+    OpenModule(const OpenModule&) = delete;
+    OpenModule& operator=(const OpenModule&) = delete;
+    ~OpenModule() {
+        if (dwfl) libdw()->end(dwfl);
+    }
+
+    /// Opens a file. Returns false if it is no module, or one with another build id.
+    bool open(const std::string& path, const std::string& build_id) {
+        const Libdw& dw = *libdw();
+        dwfl = is_regular_file(path) ? dw.begin(&offline_callbacks()) : nullptr;
+        if (!dwfl) return false;
+        module = dw.report_offline(dwfl, path.c_str(), path.c_str(), -1);
+        if (!module || dw.report_end(dwfl, nullptr, nullptr) != 0) return false;
+        Dwarf_Addr bias = 0, at = 0;
+        const unsigned char* bytes = nullptr;
+        if (!dw.getelf(module, &bias)) return false;
+        const int count = dw.build_id(module, &bytes, &at);
+        if (hexadecimal(bytes, count > 0 ? static_cast<size_t>(count) : 0) != build_id) return false;
+        return dw.module_info(module, nullptr, &start, nullptr, nullptr, nullptr, nullptr, nullptr) != nullptr;
+    }
+};
+
+Symbolizer::Symbolizer() {
+    setenv("DEBUGINFOD_URLS", "", 1);  // libdw would ask servers for debug information
+}
+
+Symbolizer::~Symbolizer() = default;
+
+Symbolizer::OpenModule* Symbolizer::open(const ModuleFile& file, bool trusts_path) {
+    const auto [at, fresh] = modules_.try_emplace({file.path, file.build_id});
+    if (!fresh || !libdw() || (file.build_id.empty() && !trusts_path)) return at->second.get();
+    for (const std::string& path : {file.path, separate_debug_file(file.build_id)}) {
+        auto opened = std::make_unique<OpenModule>();
+        if (!path.starts_with('/') || !opened->open(path, file.build_id)) continue;
+        at->second = std::move(opened);
+        break;
+    }
+    return at->second.get();
+}
+
+std::string Symbolizer::label(const ModuleFile& file, uint64_t offset, bool trusts_path) {
+    const OpenModule* const opened = offset == 0 ? nullptr : open(file, trusts_path);
+    if (!opened) return {};
+    // A return address may be the first of the next line, or even of the next function.
+    const CodePlace place = place_at(*libdw(), opened->module, opened->start + offset - 1);
+    if (!place.source.empty() && !place.function.empty()) return place.source + " (" + place.function + ")";
+    if (!place.source.empty()) return place.source;
+    if (place.function.empty()) return {};
+    return place.function + " (" + file.path.substr(file.path.rfind('/') + 1) + ")";
+}
+
+}  // namespace starling::launch

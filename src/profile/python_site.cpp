@@ -1,0 +1,179 @@
+#include "profile/python_site.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_set>
+
+#include "base/mutex.h"
+#include "base/state.h"
+
+namespace starling::profile {
+
+namespace {
+
+using Object = void;
+constexpr size_t kMostSites = 65536;  ///< limit of the texts, for programs that create code while they run
+constexpr int kMostFrames = 64;       ///< limit of the frames of mpi4py that are stepped over
+
+/// The functions of the interpreter. All but the first two are in its stable interface or in every version from 3.9 on.
+struct Interpreter {
+    Object* (*current_state_checked)() =
+        nullptr;  ///< the thread state that holds the lock; may be another thread's before 3.12
+    Object* (*first_interpreter)() = nullptr;
+    Object* (*next_interpreter)(Object*) = nullptr;
+    Object* (*first_state)(Object*) = nullptr;
+    Object* (*next_state)(Object*) = nullptr;
+    Object* (*own_state)() = nullptr;
+    int (*is_initialized)() = nullptr;
+    int (*acquire)() = nullptr;
+    void (*release)(int) = nullptr;
+    int (*collector_off)() = nullptr;
+    int (*collector_on)() = nullptr;
+    Object* (*frame)() = nullptr;
+    Object* (*frame_back)(Object*) = nullptr;
+    Object* (*frame_code)(Object*) = nullptr;
+    int (*frame_line)(Object*) = nullptr;
+    Object* (*attribute)(Object*, const char*) = nullptr;
+    const char* (*text)(Object*, ptrdiff_t*) = nullptr;
+    void (*forget)(Object*) = nullptr;
+    void (*clear_error)() = nullptr;
+};
+
+bool load(Interpreter& python) {
+    const auto find = [](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(RTLD_DEFAULT, name));
+        return function != nullptr;
+    };
+    return (find(python.current_state_checked, "PyThreadState_GetUnchecked") ||
+            find(python.current_state_checked, "_PyThreadState_UncheckedGet")) &&
+           find(python.first_interpreter, "PyInterpreterState_Head") &&
+           find(python.next_interpreter, "PyInterpreterState_Next") &&
+           find(python.first_state, "PyInterpreterState_ThreadHead") && find(python.next_state, "PyThreadState_Next") &&
+           find(python.own_state, "PyGILState_GetThisThreadState") && find(python.is_initialized, "Py_IsInitialized") &&
+           find(python.acquire, "PyGILState_Ensure") && find(python.release, "PyGILState_Release") &&
+           find(python.collector_off, "PyGC_Disable") && find(python.collector_on, "PyGC_Enable") &&
+           find(python.frame, "PyEval_GetFrame") && find(python.frame_back, "PyFrame_GetBack") &&
+           find(python.frame_code, "PyFrame_GetCode") && find(python.frame_line, "PyFrame_GetLineNumber") &&
+           find(python.attribute, "PyObject_GetAttrString") && find(python.text, "PyUnicode_AsUTF8AndSize") &&
+           find(python.forget, "Py_DecRef") && find(python.clear_error, "PyErr_Clear");
+}
+
+const Interpreter* interpreter() {
+    STARLING_STATE static Interpreter python{};
+    STARLING_STATE static std::atomic<int8_t> loaded = 0;  // 1: yes, -1: there is none
+    int8_t state = loaded.load(std::memory_order_acquire);
+    if (state == 0) {
+        Interpreter fresh;
+        state = load(fresh) ? 1 : -1;
+        static constinit Mutex mutex;
+        const MutexGuard guard(mutex);
+        if (loaded.load(std::memory_order_relaxed) == 0) python = fresh;
+        loaded.store(state, std::memory_order_release);
+    }
+    return state > 0 ? &python : nullptr;
+}
+
+std::string text_attribute(const Interpreter& python, Object* object, const char* name) {
+    Object* const value = python.attribute(object, name);
+    const char* const text = value ? python.text(value, nullptr) : nullptr;
+    std::string copy(text ? text : "");
+    if (!text) python.clear_error();
+    if (value) python.forget(value);
+    return copy;
+}
+
+/// A frame's place in the program.
+struct PythonPlace {
+    std::string file, function;
+    int line = 0;
+};
+
+PythonPlace place_of(const Interpreter& python, Object* frame) {
+    PythonPlace place;
+    place.line = python.frame_line(frame);
+    if (Object* const code = python.frame_code(frame)) {
+        place.file = text_attribute(python, code, "co_filename");
+        place.function = text_attribute(python, code, "co_name");
+        python.forget(code);
+    }
+    return place;
+}
+
+/// Returns the innermost place outside of mpi4py; if all frames are mpi4py's, the innermost one. Requires the interpreter's lock.
+PythonPlace innermost_place(const Interpreter& python) {
+    Object* frame = python.frame();  // borrowed
+    if (!frame) return {};
+    const PythonPlace first = place_of(python, frame);
+    PythonPlace place = first;
+    bool owned = false;
+    for (int i = 0; i < kMostFrames && frame; ++i) {
+        if (place.file.find("/mpi4py/") == std::string::npos && place.file.find("/shmem4py/") == std::string::npos) break;
+        Object* const outer = python.frame_back(frame);
+        if (owned) python.forget(frame);
+        owned = true;
+        frame = outer;
+        place = frame ? place_of(python, frame) : first;
+    }
+    if (owned && frame) python.forget(frame);
+    return place;
+}
+
+/// Returns whether a call that acquires the interpreter's lock returns at once: no other thread can hold it.
+bool is_alone(const Interpreter& python) {
+    Object* const main = python.first_interpreter();
+    if (!main || python.next_interpreter(main)) return false;
+    Object* const state = python.first_state(main);
+    return state && state == python.own_state() && !python.next_state(state);
+}
+
+/// The texts that were returned. An element's address stays the same.
+struct Labels {
+    Mutex mutex;
+    std::unordered_set<std::string> texts;
+    std::unordered_set<const void*> addresses;
+};
+STARLING_STATE Lazy<Labels> labels;
+STARLING_STATE std::atomic<bool> any_label = false;
+
+const char* keep(const PythonPlace& place) {
+    Labels& all = labels.get();
+    const std::string text =
+        place.file.substr(place.file.rfind('/') + 1) + ':' + std::to_string(place.line) + " (" + place.function + ')';
+    const MutexGuard guard(all.mutex);
+    if (all.texts.size() >= kMostSites && !all.texts.contains(text)) return nullptr;
+    const char* const address = all.texts.insert(text).first->c_str();
+    all.addresses.insert(address);
+    any_label.store(true, std::memory_order_relaxed);
+    return address;
+}
+
+}  // namespace
+
+const char* python_site() {
+    const Interpreter* const python = interpreter();
+    if (!python || !python->is_initialized() || !python->own_state()) return nullptr;
+    const bool holds_lock = python->current_state_checked() == python->own_state();
+    if (!holds_lock && !is_alone(*python)) return nullptr;
+    const int held = python->acquire();
+    // A frame object is created, which must not start the garbage collector: the collector may run code of the program.
+    const int collected = python->collector_off();
+    const PythonPlace place = innermost_place(*python);
+    if (collected) python->collector_on();
+    python->release(held);
+    return place.file.empty() ? nullptr : keep(place);
+}
+
+bool is_python_site(const void* site) {
+    if (!any_label.load(std::memory_order_relaxed)) return false;
+    Labels& all = labels.get();
+    const MutexGuard guard(all.mutex);
+    return all.addresses.contains(site);
+}
+
+}  // namespace starling::profile

@@ -1,0 +1,15 @@
+// The line of a Python program that is being executed, for calls through mpi4py. It is read by the functions that the interpreter in this
+// process offers, so it needs neither Python's headers nor its libraries, and a process without Python has no such site.
+#pragma once
+
+namespace starling::profile {
+
+/// Returns a text such as "work.py:12 (step)" for the innermost Python frame of this thread that is not part of mpi4py. Equal texts have
+/// equal addresses, and stay valid. Returns null if this thread runs no Python code, or if reading its frames might wait for another thread:
+/// mpi4py releases the interpreter's lock (GIL) during its calls, and with several Python threads another one may hold it.
+const char* python_site();
+
+/// Returns whether an address is that of a text from python_site().
+bool is_python_site(const void* site);
+
+}  // namespace starling::profile
