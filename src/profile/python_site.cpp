@@ -64,6 +64,8 @@ bool load(Interpreter& python) {
            find(python.forget, "Py_DecRef") && find(python.clear_error, "PyErr_Clear");
 }
 
+STARLING_STATE Mutex loading;
+
 const Interpreter* interpreter() {
     STARLING_STATE static Interpreter python{};
     STARLING_STATE static std::atomic<int8_t> loaded = 0;  // 1: yes, -1: there is none
@@ -71,8 +73,7 @@ const Interpreter* interpreter() {
     if (state == 0) {
         Interpreter fresh;
         state = load(fresh) ? 1 : -1;
-        static constinit Mutex mutex;
-        const MutexGuard guard(mutex);
+        const MutexGuard guard(loading);
         if (loaded.load(std::memory_order_relaxed) == 0) python = fresh;
         loaded.store(state, std::memory_order_release);
     }

@@ -18,7 +18,7 @@
 #include "mpi.h"
 #include "profile/call_site.h"
 #include "profile/collectives.h"
-#include "profile/core_use.h"
+#include "profile/core_time.h"
 #include "profile/module.h"
 #include "profile/phase.h"
 #include "profile/waits.h"

@@ -19,7 +19,10 @@ constexpr double kLeastShare = 0.05;
 constexpr double kFewRanks = 0.25;
 
 using Found = std::optional<Diagnosis>;
-using Rule = Found (*)(const Run& run, const RankTable& table);
+/// A rule for a cause, such as a late rank.
+using CauseRule = Found (*)(const Run& run, const RankTable& table);
+/// A rule for waits whose cause is not known. `unexplained` is the share of the waits that the rules for causes do not explain.
+using SymptomRule = Found (*)(const Run& run, const RankTable& table, double unexplained);
 
 /// Returns ", most of it in MPI_Recv at file.c:12 (work)": the place with the longest waits of the given causes; empty without a place.
 template <class Part>
@@ -124,25 +127,24 @@ Found uneven_work(const Run& run, const RankTable& table) {
                                  where_most(run, [](const Waits& waits) { return waits.sum(); }))};
 }
 
-/// Returns the sum over all processes of the waits of one cause, without the part that late ranks explain.
-double rest_of(const RankTable& table, double Waits::*cause) {
-    double all = 0;
-    for (const RankRow& row : table.rows) all += row.waits.*cause;
-    const double explained = table.waited > 0 ? table.late.waited * all / table.waited : 0;
-    return std::max(0.0, all - explained);
+/// Returns the sum over all processes of the waits of one kind.
+double sum_of(const RankTable& table, double Waits::*kind) {
+    double sum = 0;
+    for (const RankRow& row : table.rows) sum += row.waits.*kind;
+    return sum;
 }
 
-Found late_senders(const Run& run, const RankTable& table) {
-    const double rest = rest_of(table, &Waits::late_sender);
+Found late_senders(const Run& run, const RankTable& table, double unexplained) {
+    const double rest = unexplained * sum_of(table, &Waits::late_sender);
     return Diagnosis{
         Finding::late_senders, rest,
-        fmt::format("Receives wait for messages {} of the time although no rank computes longer than the others{}. Send "
+        fmt::format("Receives wait for messages {} of the time although no rank is late{}. Send "
                     "earlier, or compute between MPI_Irecv and MPI_Wait.",
                     percent(rest, table.seconds), where_most(run, [](const Waits& waits) { return waits.late_sender; }))};
 }
 
-Found late_receivers(const Run& run, const RankTable& table) {
-    const double rest = rest_of(table, &Waits::late_receiver);
+Found late_receivers(const Run& run, const RankTable& table, double unexplained) {
+    const double rest = unexplained * sum_of(table, &Waits::late_receiver);
     return Diagnosis{
         Finding::late_receivers, rest,
         fmt::format("Sends wait for their receivers {} of the time{}. Post the receives earlier (MPI_Irecv), or send by "
@@ -150,7 +152,7 @@ Found late_receivers(const Run& run, const RankTable& table) {
                     percent(rest, table.seconds), where_most(run, [](const Waits& waits) { return waits.late_receiver; }))};
 }
 
-Found many_collectives(const Run& run, const RankTable& table) {
+Found many_collectives(const Run& run, const RankTable& table, double unexplained) {
     double seconds = 0;
     const std::pair<const Site, Calls>* most = nullptr;
     for (const auto& one : run.collectives) {
@@ -159,7 +161,7 @@ Found many_collectives(const Run& run, const RankTable& table) {
     }
     if (!most) return {};
     const auto& [site, calls] = *most;
-    const double rest = std::max(0.0, std::min(seconds, table.seconds) - table.late.waited);
+    const double rest = unexplained * std::min(seconds, table.seconds);
     return Diagnosis{
         Finding::many_collectives, rest,
         fmt::format("Collective calls take {} of the time although no rank is late, most of it {} at {} ({} calls of {} "
@@ -168,8 +170,8 @@ Found many_collectives(const Run& run, const RankTable& table) {
                     short_time(calls.seconds / std::max(1.0, calls.calls)), site.kind)};
 }
 
-constexpr Rule kRules[] = {shared_cores, other_programs, late_ranks,      uneven_work,
-                           late_senders, late_receivers, many_collectives};
+constexpr CauseRule kCauses[] = {shared_cores, other_programs, late_ranks, uneven_work};
+constexpr SymptomRule kSymptoms[] = {late_senders, late_receivers, many_collectives};
 
 Diagnosis computation(const Run& run, const RankTable& table) {
     if (run.processes == 1) return {Finding::computation, 0, "One process ran alone: it waited for no other."};
@@ -182,9 +184,15 @@ Diagnosis computation(const Run& run, const RankTable& table) {
 
 std::vector<Diagnosis> diagnose(const Run& run, const RankTable& table) {
     std::vector<Diagnosis> all;
-    for (const Rule rule : kRules)
-        if (Found found = rule(run, table); found && found->seconds >= kLeastShare * table.seconds && found->seconds > 0)
-            all.push_back(*std::move(found));
+    double explained = 0;
+    const auto add = [&](Found found) {
+        if (!found || found->seconds <= 0) return;
+        explained += found->seconds;
+        if (found->seconds >= kLeastShare * table.seconds) all.push_back(*std::move(found));
+    };
+    for (const CauseRule rule : kCauses) add(rule(run, table));
+    const double unexplained = table.waited > explained ? 1 - explained / table.waited : 0;
+    for (const SymptomRule rule : kSymptoms) add(rule(run, table, unexplained));
     std::stable_sort(all.begin(), all.end(), [](const Diagnosis& a, const Diagnosis& b) { return a.seconds > b.seconds; });
     all.push_back(computation(run, table));
     return all;

@@ -1,5 +1,5 @@
 // The headline of a profile: the cause of most of the lost time, and what to do about it. One rule per cause estimates how much time the
-// cause explains; the headline is that of the rule with the largest estimate.
+// cause explains, and further rules describe waits that no cause explains. The rule with the longest time determines the headline.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "profile/core_use.h"
+#include "profile/core_time.h"
 
 #include <fcntl.h>
 #include <sched.h>
