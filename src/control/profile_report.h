@@ -93,8 +93,8 @@ struct ProfileReport {
 
     bool last = false;  ///< the rank's last report: it has finalized MPI
     std::vector<PhaseRecord> phases;
-    std::vector<ModuleRecord> modules;  ///< modules that no earlier report of the rank has named
-    CoreRecord cores;                   ///< without `cpus`: not known
+    std::vector<ModuleRecord> modules{};  ///< modules that no earlier report of the rank has named
+    CoreRecord cores{};                   ///< without `cpus`: not known
 };
 
 /// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
