@@ -1,6 +1,7 @@
 // A job started with --enable-recovery continues when a rank dies: calls that involve the dead rank return an error, and the other ranks
 // still exchange messages.
 #include <signal.h>
+#include <string.h>
 
 #include "check.h"
 
@@ -37,6 +38,12 @@ int main(int argc, char** argv) {
     if (rank == 0) OK(MPI_Send(&value, 1, MPI_INT, doomed, 1, MPI_COMM_WORLD));
     expect_failure(MPI_Wait(&early, MPI_STATUS_IGNORE), "receiving from");
     expect_failure(MPI_Recv(&value, 1, MPI_INT, doomed, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "receiving from");
+    int flag, length;
+    char text[MPI_MAX_ERROR_STRING];
+    const int probed = MPI_Iprobe(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    expect_failure(probed, "probing for messages of any rank and");
+    OK(MPI_Error_string(probed, text, &length));
+    CHECK(strstr(text, "a rank that could have sent the message has ended"), "the text is '%s'", text);
     static char large[kLarge];
     expect_failure(MPI_Ssend(large, kLarge, MPI_BYTE, doomed, 8, MPI_COMM_WORLD), "sending to");
     const int code = MPI_Barrier(MPI_COMM_WORLD);

@@ -54,7 +54,9 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Pro
         over();
     }
     if (!found && message::sender_ended(comm.point_to_point, source))
-        error = raise(&comm, fail(MPI_ERR_PROC_ABORTED, "the job of rank %d has ended", source));
+        error = raise(&comm, source == MPI_ANY_SOURCE
+                                 ? fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended")
+                                 : fail(MPI_ERR_PROC_ABORTED, "rank %d has ended", source));
     return found;
 }
 
