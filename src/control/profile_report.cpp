@@ -314,7 +314,7 @@ bool decode(std::string_view payload, ProfileReport& out) {
     out.cores.cpu_ns = reader.packed();
     out.cores.polled_ns = reader.packed();
     out.cores.waited_ns = reader.packed();
-    return reader.done();
+    return reader.done() && (!out.modules.empty() || !out.cores.cpus.empty());
 }
 
 }  // namespace starling::control
