@@ -50,8 +50,14 @@ const char* field_behind(const char* state, int count) {
 }
 
 STARLING_STATE bool apart = false;
+STARLING_STATE int32_t pid_here = 0;
 
 }  // namespace
+
+int32_t own_pid() {
+    if (pid_here == 0) pid_here = getpid();
+    return pid_here;
+}
 
 bool knows_pids() { return !apart; }
 

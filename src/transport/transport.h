@@ -66,9 +66,21 @@ struct PacketSlot {
     Path* path = nullptr;  ///< the path whose commit() sends the packet
     /// Whether the payload lies in memory that is used in rotation: CopyPath::CopyDestination (base/copy.h).
     bool rotates = false;
+    /// Bytes by which the payload may begin later: what align_with() may use.
+    uint8_t spare = 0;
     /// Whether the receiver need not wake for this packet: a transport may delay it until other packets follow.
     bool quiet = false;
     void* place = nullptr;  ///< state owned by the path
+
+    /// Makes the payload begin at the same offset within a cache line as `source`, which the caller copies there, if the path has room for
+    /// that. A long copy takes a tenth longer if its lines are shifted against the source's. Steps of 16 bytes keep the alignment that
+    /// CopyPath needs.
+    void align_with(const void* source) {
+        constexpr uintptr_t kStep = 16, kLine = 64;
+        if (spare < kLine - kStep) return;
+        payload += (reinterpret_cast<uintptr_t>(source) - reinterpret_cast<uintptr_t>(payload)) % kLine / kStep * kStep;
+        spare = 0;
+    }
 };
 
 /// A path to one process, created by Transport::attach() and destroyed by detach(). Each packet arrives exactly once, or the path fails.

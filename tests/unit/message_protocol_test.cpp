@@ -86,7 +86,7 @@ TEST(Protocol, EveryProtocolHasAUniqueNameAndCanBeRequested) {
 TEST(Protocol, FragmentsNeedNoKernelCopy) {
     one_message({{"STARLING_LONG_PROTOCOL", "pieces"}}, plan(), [](Node& node, const Moved& moved) {
         EXPECT_EQ(moved.copies, 0u);
-        EXPECT_GE(moved.packets, node.rank == 0 ? kLong / (16 * 1024) : 0);
+        EXPECT_GE(moved.packets, node.rank == 0 ? kLong / shm::kOutboxPayload : 0);
     });
 }
 

@@ -17,6 +17,7 @@
 #include "exploration.h"
 #include "steps.h"
 #include "transport/shm/ring.h"
+#include "transport/transport.h"
 
 namespace starling::shm {
 namespace {
@@ -232,9 +233,10 @@ struct Lines {
         if (!writer.has_line()) return false;
         std::byte* place = outbox.reserve(bytes, kOutboxBytes);
         if (!place) return false;
+        place += number * 16 % (Outbox::spare(bytes) + 1u);
         for (uint32_t i = 0; i < bytes; ++i) place[i] = byte_of(number, i);
         writer.header().message.context = number;
-        writer.commit(bytes, outbox.commit(writer.receipt(), &rings[to]));
+        writer.commit(bytes, outbox.commit(writer.receipt(), &rings[to], place));
         rings[to].sent.emplace_back(number, bytes);
         return true;
     }
@@ -315,10 +317,11 @@ TEST(Outbox, MemoryHeldByADeadReaderIsReleased) {
     while (lines.send(0, number, kOutboxPayload)) ++number;
     EXPECT_TRUE(lines.outbox.held_by(&lines.rings[0]));
     EXPECT_FALSE(lines.outbox.held_by(&lines.rings[1]));
-    EXPECT_GE(number, 100u);
+    EXPECT_GE(number, kOutboxBytes / kOutboxPayload * 3 / 4);
     lines.outbox.forget(&lines.rings[0]);
     EXPECT_FALSE(lines.outbox.held_by(&lines.rings[0]));
-    for (uint64_t i = 0; i < 127; ++i) ASSERT_TRUE(lines.send(1, number + i, kOutboxPayload)) << i;
+    for (uint64_t i = 0; i < kOutboxBytes / kOutboxPayload - 1; ++i)
+        ASSERT_TRUE(lines.send(1, number + i, kOutboxPayload)) << i;
 }
 
 // The ring's owner assigns the slot to another sender: everything that the former one sent on it counts as read.
@@ -361,6 +364,22 @@ TEST(Outbox, ReturnsPagesToTheKernelWhenIdle) {
         ASSERT_TRUE(lines.send(0, number++, 8192));
         lines.expect(0);
     }
+}
+
+TEST(Outbox, APayloadIsAlignedWithItsSource) {
+    alignas(64) std::byte source[64], memory[64 + 64];
+    for (size_t at = 0; at < 64; ++at)
+        for (size_t from = 0; from < 64; from += 16) {
+            transport::PacketSlot slot{.payload = memory + from, .spare = Outbox::spare(16384)};
+            slot.align_with(source + at);
+            EXPECT_GE(slot.payload, memory + from);
+            EXPECT_LE(slot.payload, memory + from + Outbox::spare(16384));
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(slot.payload) % 64, at / 16 * 16);
+            EXPECT_EQ(slot.spare, 0);  // once only
+            transport::PacketSlot without{.payload = memory + from, .spare = Outbox::spare(100)};
+            without.align_with(source + at);
+            EXPECT_EQ(without.payload, memory + from);
+        }
 }
 
 TEST(Outbox, AnOffsetNeverLeadsOutside) {

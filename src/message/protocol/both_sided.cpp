@@ -125,7 +125,7 @@ bool start(const Matched& message) {
     ++open_splits;
     link::SplitSlot& slot = own_slot(static_cast<uint32_t>(index));
     const uint64_t generation = link::open_split(slot);
-    const ShareCopy share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, getpid(),
+    const ShareCopy share{reinterpret_cast<uint64_t>(target), message.bytes, message.offer.serial, own_pid(),
                           static_cast<uint16_t>(index),       generation};
     link::send_control(*request.peer, packet::PacketKind::share_copy, &share, sizeof share);
     split.error = read_from_front(split, slot, generation);

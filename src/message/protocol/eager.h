@@ -30,6 +30,7 @@ inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
     if (!link::reserve(peer, bytes, slot)) return false;
     slot.header->kind = packet::PacketKind::eager;
     slot.header->message = envelope;
+    if (datatype::is_block(type, count)) slot.align_with(datatype::block_address(type, buffer));
     datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
                          slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::again);
     link::commit(peer, slot, bytes);

@@ -24,14 +24,39 @@ bool arrive_without_delay(const link::Peer& peer, const Rts& offer, uint64_t byt
     return offer.waits || peer.shm_path.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
 
-/// The receiver reads one fragment while the sender writes the next, but nothing overlaps with the first write and the last read. So
-/// fragments start small, grow, and end small. In between, the fixed cost per fragment matters.
+/// Lengths of fragments, bytes.
+struct FragmentSizes {
+    uint32_t most, least;
+};
+
+/// The receiver reads one fragment while the sender writes the next. If both are equally fast, a message takes the time of one copy, plus
+/// that of its longest fragment, plus a fixed cost per fragment, mostly the transfer of the fragment's header to the receiver's core. With
+/// a common cache a header takes as long as some 2 KB of data, so fragments are short. Between cores that are far apart it takes as long as
+/// 10 KB, so fragments are long; the sender is the slower of the two there, so the last fragments are short again.
+FragmentSizes fragment_sizes(const SendRequest& request) {
+    constexpr FragmentSizes kNear{16 * 1024, 16 * 1024}, kNearLong{32 * 1024, 16 * 1024}, kFar{shm::kOutboxPayload, 16 * 1024};
+    constexpr uint64_t kLong = 512 * 1024;
+    if (request.peer->copies.reach() == CopyPath::CacheDistance::far) return kFar;
+    return request.bytes < kLong ? kNear : kNearLong;
+}
+
 uint32_t next_bytes(const SendRequest& request) {
-    constexpr uint64_t kShort = 4096;
-    const uint64_t done = request.moved, rest = request.bytes - done;
-    const uint64_t half = (rest / 2 + kShort - 1) / kShort * kShort;
-    const uint64_t wanted = std::max(kShort, std::min(done, half));
-    return static_cast<uint32_t>(std::min<uint64_t>({wanted, rest, link::payload_limit(*request.peer)}));
+    const uint64_t rest = request.bytes - request.moved;
+    if (!request.peer->shm_path.has_ring())
+        return static_cast<uint32_t>(std::min<uint64_t>(rest, link::payload_limit(*request.peer)));
+    const FragmentSizes sizes = fragment_sizes(request);
+    const uint64_t half = rest / 2 / sizes.least * sizes.least;
+    return static_cast<uint32_t>(std::min<uint64_t>({rest, sizes.most, std::max<uint64_t>(sizes.least, half)}));
+}
+
+/// Reserves room for the next fragment, and sets its length. If other receivers hold most of the outbox, a shorter one may have room.
+bool reserve(const SendRequest& request, uint32_t& bytes, link::PacketSlot& slot) {
+    bytes = next_bytes(request);
+    if (link::reserve(*request.peer, bytes, slot)) return true;
+    const uint32_t limit = link::payload_limit(*request.peer);
+    if (bytes <= limit) return false;
+    bytes = limit;
+    return link::reserve(*request.peer, bytes, slot);
 }
 
 }  // namespace
@@ -51,13 +76,17 @@ bool start(const Matched& message) {
 }
 
 bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
-    const uint32_t bytes = next_bytes(request);
+    uint32_t bytes = 0;
     link::PacketSlot slot;
-    if (!link::reserve(*request.peer, bytes, slot)) return false;
-    slot.header->kind = packet::PacketKind::fragment;
-    slot.header->fragment = {generation, serial, request.moved};
+    if (!reserve(request, bytes, slot)) return false;
+    // The receiver's core has the header's cache line. If its words were stored now, the data would wait behind them in the store buffer.
+    __builtin_prefetch(slot.header, 1);
+    if (datatype::is_block(*request.type, request.count))
+        slot.align_with(static_cast<std::byte*>(datatype::block_address(*request.type, request.buffer)) + request.moved);
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
                    slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::streamed);
+    slot.header->kind = packet::PacketKind::fragment;
+    slot.header->fragment = {generation, serial, request.moved};
     link::commit(*request.peer, slot, bytes);
     request.moved += bytes;
     return true;

@@ -1,11 +1,10 @@
 #include "message/protocol/rendezvous.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/no_destroy.h"
+#include "base/process.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
 #include "message/completion.h"
@@ -58,13 +57,7 @@ bool put(SendRequest& request) {
     if (!link::reserve(*request.peer, sizeof(Rts), slot)) return false;
     slot.header->kind = packet::PacketKind::rendezvous;
     slot.header->message = request.envelope();
-    Rts offer{request.bytes,
-              0,
-              static_cast<int32_t>(getpid()),
-              abandoned_sends(),
-              request.serial,
-              reach_of(*request.peer),
-              request.waits,
+    Rts offer{request.bytes,       0, own_pid(), abandoned_sends(), request.serial, reach_of(*request.peer), request.waits,
               sends_ahead(request)};
     if (request.synchronous && !request.withdrawn) open_verdict(request);
     offer.has_verdict = request.has_verdict || request.withdrawn;
@@ -74,7 +67,7 @@ bool put(SendRequest& request) {
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
     link::commit(*request.peer, slot, sizeof offer);
-    constexpr uint64_t kAhead = 32 * 1024;  // bytes sent ahead: writing them takes longer than a CTS takes to arrive
+    constexpr uint64_t kAhead = 64 * 1024;  // bytes sent ahead: writing them takes longer than a CTS takes to arrive
     while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && pieces::put(request, 0, 0)) {}
     return true;
 }

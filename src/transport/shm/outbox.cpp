@@ -10,16 +10,16 @@
 namespace starling::shm {
 
 std::byte* Outbox::reserve(uint32_t bytes, uint32_t window) {
-    bytes_ = (bytes + (stays_apart(bytes) ? kApart : 0) + 63) & ~63u;
+    bytes_ = (bytes + (stays_apart(bytes) ? kApart : 0) + spare(bytes) + 63) & ~63u;
     start_ = rotation_.find(bytes_, window);
     return start_ == rotation_.kNone ? nullptr : memory_ + start_;
 }
 
-OutboxPlace Outbox::commit(const ReadReceipt& receipt, const void* reader) {
+OutboxPlace Outbox::commit(const ReadReceipt& receipt, const void* reader, const std::byte* payload) {
     rotation_.hold(start_, bytes_, receipt, reader);
     touched_ = std::max(touched_, start_ + std::max(bytes_, kLeast));
     rests_ = 0;
-    return {start_};
+    return {static_cast<uint32_t>(payload - memory_)};
 }
 
 void Outbox::release_idle() {

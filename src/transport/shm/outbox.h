@@ -9,13 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/copy.h"
 #include "transport/shm/rotating_allocator.h"
 
 namespace starling::shm {
 
 inline constexpr uint64_t kOutboxBytes = 2u << 20;
 /// The longest payload in an outbox, bytes.
-inline constexpr uint32_t kOutboxPayload = 16 * 1024;
+inline constexpr uint32_t kOutboxPayload = 64 * 1024;
 
 /// A word in a reader's memory: a ring's count of consumed lines, or an inbox's count of packets taken.
 struct ReadCount {
@@ -47,8 +48,10 @@ class Outbox {
     /// Returns where to write `bytes` (at most kOutboxPayload), among the first `window` bytes of the outbox. Null if there is no room
     /// because too much is still unread. Nothing is allocated before commit().
     std::byte* reserve(uint32_t bytes, uint32_t window);
-    /// Allocates to a reader the range that reserve() returned last. The range becomes free when the receipt's packet was read.
-    OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
+    /// Allocates to a reader the range that reserve() returned last. The range becomes free when the receipt's packet was read. `payload`:
+    /// where the payload begins, at most spare(bytes) bytes after the address that reserve() returned.
+    OutboxPlace commit(const ReadReceipt& receipt, const void* reader, const std::byte* payload);
+    static constexpr uint8_t spare(uint32_t bytes) { return bytes >= CopyPath::kWayMatters ? 64 : 0; }
 
     /// Frees everything allocated to a reader that will never read again: it is dead, or its memory is about to be unmapped.
     void forget(const void* reader) { rotation_.forget(reader); }

@@ -1,6 +1,7 @@
 #include "transport/shm/outbox_readers.h"
 
 #include "base/counters.h"
+#include "transport/shm/ring.h"
 
 namespace starling::shm {
 
@@ -30,13 +31,13 @@ std::byte* Lending::reserve(uint32_t bytes) {
     return place;
 }
 
-OutboxPlace Lending::commit(const ReadReceipt& receipt, const void* reader) {
+OutboxPlace Lending::commit(const ReadReceipt& receipt, const void* reader, const std::byte* payload) {
     ++counters.payloads_outbox;
-    return outbox_.commit(receipt, reader);
+    return outbox_.commit(receipt, reader, payload);
 }
 
 bool Lending::has_room() {
-    if (outbox_.reserve(kOutboxPayload, kOutboxBytes)) [[likely]]
+    if (outbox_.reserve(kRingPayload, kOutboxBytes)) [[likely]]
         return true;
     ++counters.outbox_full;
     return false;
@@ -46,7 +47,7 @@ std::byte* Lending::allocate(Borrowers& to, uint32_t bytes, uint64_t until, uint
     if (!to.known_) borrowers_.push_back(&to);
     to.known_ = true;
     std::byte* room = reserve(bytes);
-    if (room) place = outbox_.commit({{&to.back_}, until}, &to).offset;
+    if (room) place = outbox_.commit({{&to.back_}, until}, &to, room).offset;
     return room;
 }
 

@@ -40,7 +40,7 @@ class Lending {
     /// Returns where to write a payload of `bytes` (at most kOutboxPayload); null if there is no room now.
     std::byte* reserve(uint32_t bytes);
     /// Allocates to a reader the range that reserve() returned last. The range becomes free when the receipt's packet was read.
-    OutboxPlace commit(const ReadReceipt& receipt, const void* reader);
+    OutboxPlace commit(const ReadReceipt& receipt, const void* reader, const std::byte* payload);
     /// Returns whether there is room for a payload of any length.
     bool has_room();
     /// Frees everything allocated to a reader that is dead.

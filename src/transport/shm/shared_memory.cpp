@@ -38,7 +38,7 @@ ShmPath::ShmPath(SharedMemory& by, const transport::ProcessAddress& to, void* us
 
 uint32_t ShmPath::payload_limit() const {
     if (has_ring()) return kRingPayload;
-    return memory().lending_.has_room() ? kOutboxPayload : Cell::kPayload;
+    return memory().lending_.has_room() ? kRingPayload : Cell::kPayload;
 }
 
 bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
@@ -58,6 +58,7 @@ bool ShmPath::reserve(uint32_t bytes, transport::PacketSlot& slot) {
     cell->sender = {us.id, us.owner_pid, us.owner_fd, memory().self_.rank, 0};
     slot.place = cell;
     slot.rotates = outside != nullptr;
+    slot.spare = outside ? Outbox::spare(bytes) : 0;
     slot.header = &cell->header;
     slot.payload = outside ? outside : cell->payload;
     return true;
@@ -68,9 +69,11 @@ bool ShmPath::reserve_long(uint32_t bytes, transport::PacketSlot& slot) {
     if (bytes <= kInlineBytes || !out.has_line()) return false;
     slot.payload = memory().lending_.reserve(bytes);
     slot.rotates = slot.payload != nullptr;
+    slot.spare = slot.rotates ? Outbox::spare(bytes) : 0;
+    // Receivers that don't poll may hold the whole outbox, but only this receiver uses the ring's bulk area.
     if (slot.rotates)
         slot.path = this;
-    else  // Receivers that don't poll may hold the whole outbox, but only this receiver uses the ring's bulk area.
+    else if (bytes <= kRingPayload)
         slot.payload = out.reserve_bulk(bytes);
     slot.header = &out.header();
     return slot.payload != nullptr;
@@ -80,12 +83,12 @@ void ShmPath::commit(transport::PacketSlot& slot, uint32_t bytes) {
     auto* const cell = static_cast<Cell*>(slot.place);
     if (!cell && !slot.rotates) return commit_in_ring(bytes);
     if (!cell) {
-        out.commit(bytes, memory().lending_.commit(out.receipt(), this));
+        out.commit(bytes, memory().lending_.commit(out.receipt(), this, slot.payload));
         ++counters.messages_ring;
         counters.bytes_ring += bytes;
     } else {
         if (slot.rotates) {
-            const OutboxPlace place = memory().lending_.commit(receipt(region.inbox(), *cell), this);
+            const OutboxPlace place = memory().lending_.commit(receipt(region.inbox(), *cell), this, slot.payload);
             std::memcpy(cell->payload, &place, sizeof place);
         }
         slot.header->where = slot.rotates ? packet::PayloadLocation::outbox : packet::PayloadLocation::here;
