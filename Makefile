@@ -27,7 +27,7 @@ packages:
 demo:
 	@echo "make demo, 1 of 3: Debian packages that are missing"
 	@tools/install-packages build demo
-	@echo "make demo, 2 of 3: compiling the library, the launcher and the example (one to three minutes on two cores)"
+	@echo "make demo, 2 of 3: compiling the library, the launcher and the example (one to two minutes on two cores)"
 	@$(MAKE) --no-print-directory configure
 	@ninja -C $(BUILD) -j $(JOBS) mpi_abi mpiexec render-farm
 	@echo "make demo, 3 of 3: rendering a picture with workers that come and go"
@@ -146,9 +146,9 @@ format:
 # Without the precompiled headers of another compiler.
 tidy:
 	@tools/install-packages build develop
-	@cmake --preset release -B $(BUILD)-tidy -DSTARLING_PRECOMPILED=OFF -DSTARLING_TESTS=OFF >/dev/null
+	@cmake --preset develop -B $(BUILD)-tidy -DSTARLING_PRECOMPILED=OFF -DSTARLING_TESTS=OFF >/dev/null
 	@ninja -C $(BUILD)-tidy mpi_header mpi_entries
 	@git ls-files 'src/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD)-tidy --quiet
 
 clean:
-	@rm -rf build build-asan build-ubsan build-tsan build-delays build-debug build-tidy
+	@rm -rf build build-develop build-asan build-ubsan build-tsan build-delays build-debug build-tidy

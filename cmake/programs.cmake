@@ -9,6 +9,14 @@ function(starling_tool name)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# Unit tests are compiled with -O1, which takes a third less time than -O2, and makes warnings about uninitialized variables unreliable. What
+# they test is compiled as in an installation, except inline functions.
+function(starling_unit_test_settings target)
+    if(CMAKE_BUILD_TYPE STREQUAL RelWithDebInfo AND NOT STARLING_SANITIZE)
+        target_compile_options(${target} PRIVATE -O1 -Wno-maybe-uninitialized)
+    endif()
+endfunction()
+
 # starling_unit_test(<file>): adds the GoogleTest executable and test unit_<file>, linked with the rooms whose headers the file includes.
 function(starling_unit_test file)
     find_package(GTest REQUIRED)
@@ -25,6 +33,7 @@ function(starling_unit_test file)
     endforeach()
     add_executable(unit_${name} ${file})
     starling_source_settings(unit_${name})
+    starling_unit_test_settings(unit_${name})
     target_link_libraries(unit_${name} PRIVATE ${rooms} GTest::gtest_main)
     starling_unit_test_headers(unit_${name})
     set_target_properties(unit_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit)
