@@ -323,13 +323,20 @@ inline WorkStatus Queue::move(const Transfer& what, bool write, const uint32_t* 
     }
     const Shared::Key& key = shared->key[what.remote];
     const pid_t owner = key.owner.load();
-    const iovec near{what.memory, what.bytes}, far{reinterpret_cast<void*>(what.address), what.bytes};
+    // The last word first: no order is guaranteed in which the words of a write become visible.
+    constexpr size_t kWord = sizeof(uint64_t);
+    const size_t front = what.bytes > kWord ? what.bytes - kWord : 0, back = what.bytes - front;
+    const auto at = [](auto* memory, size_t offset, size_t bytes) { return iovec{const_cast<char*>(memory) + offset, bytes}; };
+    const iovec near[] = {at(static_cast<const char*>(what.memory), front, back),
+                          at(static_cast<const char*>(what.memory), 0, front)};
+    const iovec far[] = {at(reinterpret_cast<char*>(what.address), front, back),
+                         at(reinterpret_cast<char*>(what.address), 0, front)};
     const bool fits = what.address >= key.begin && what.address + what.bytes <= key.begin + key.bytes;
     ssize_t moved = -1;
     const std::function<void()> carry_out = [&] {
         if (what.bytes == 0) moved = 0;
         if (what.bytes == 0 || owner == 0 || !fits) return;
-        moved = write ? process_vm_writev(owner, &near, 1, &far, 1, 0) : process_vm_readv(owner, &near, 1, &far, 1, 0);
+        moved = write ? process_vm_writev(owner, near, 2, far, 2, 0) : process_vm_readv(owner, near, 2, far, 2, 0);
     };
     iovec word{const_cast<uint32_t*>(note), sizeof *note};
     if (!note) carry_out();

@@ -41,7 +41,7 @@ struct RcOffer {
     uint32_t answers = 0;  ///< queue number of the requester; set in an accept
 };
 static_assert(sizeof(RcOffer) == 32);
-inline constexpr uint8_t kRcVersion = 0x82;  ///< differs from all TCP versions; 0x81 had rings with shorter slots
+inline constexpr uint8_t kRcVersion = 0x83;  ///< differs from all TCP versions; 0x82 had ring trailers without a check
 
 /// Payload of a packet `wire_lost`: a queue of the sender, and the receiver's queue that was connected to it.
 struct QueuePair {

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/counter_start.h"
 #include "base/counters.h"
@@ -16,6 +17,28 @@
 #include "transport/network/rdma/rc_connection.h"
 
 namespace starling::network {
+
+namespace {
+/// Longest time (ns) that the words of one write may take to become visible.
+constexpr uint64_t kTornMost = 1'000'000'000;
+}  // namespace
+
+// Four sums run side by side, because each step waits for the result of the one before.
+uint32_t RcRing::check_of(const std::byte* frame, const RcSlotEnd& end) {
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+    constexpr size_t kLanes = 4;
+    uint64_t sums[kLanes] = {end.after, end.consumed, end.bytes, end.stamp};
+    const size_t words = (end.bytes + 7) / 8;
+    for (size_t i = 0; i < words; ++i) {
+        uint64_t word;
+        std::memcpy(&word, frame + 8 * i, sizeof word);
+        uint64_t& sum = sums[i % kLanes];
+        sum = (sum ^ word) * kFactor;
+    }
+    uint64_t all = 0;
+    for (const uint64_t sum : sums) all = (all ^ sum ^ sum >> 32) * kFactor;
+    return static_cast<uint32_t>(all >> 32);
+}
 
 std::unique_ptr<RcRing> RcRing::make(RcPort& port) {
     void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -34,12 +57,18 @@ RcRingOffer RcRing::offer(bool noted) const {
     return {reinterpret_cast<uint64_t>(memory_), registration_->memory.remote, noted};
 }
 
-RcRing::RingFrame RcRing::front() const {
+RcRing::RingFrame RcRing::front() {
     const std::byte* const end = slot_end(taken_) - sizeof(RcSlotEnd);
     auto* const trailer = reinterpret_cast<RcSlotEnd*>(const_cast<std::byte*>(end));
     if (std::atomic_ref(trailer->stamp).load(std::memory_order_acquire) != lap(taken_)) return {};
-    const uint32_t bytes = std::min(trailer->bytes, kMost);
-    return {end - (bytes + 7) / 8 * 8, trailer};
+    const std::byte* const frame = end - (std::min(trailer->bytes, kMost) + 7) / 8 * 8;
+    if (trailer->bytes > kMost || check_of(frame, *trailer) != trailer->check) [[unlikely]] {
+        const uint64_t now = now_ns();
+        if (torn_since_ == 0) torn_since_ = now;
+        return now - torn_since_ < kTornMost ? RingFrame{} : RingFrame{frame, trailer, true};
+    }
+    torn_since_ = 0;
+    return {frame, trailer};
 }
 
 void RcRing::point(const RcRingOffer& offer) {
@@ -57,7 +86,8 @@ verbs::WorkStatus RcRing::send(verbs::Queue& queue, uint32_t inline_bytes, const
     std::byte* to = from;
     for (int i = 0; i < count; to += parts[i++].iov_len)
         if (parts[i].iov_len) std::memcpy(to, parts[i].iov_base, parts[i].iov_len);
-    const RcSlotEnd end{after, consumed, static_cast<uint32_t>(bytes), lap(written_)};
+    RcSlotEnd end{after, consumed, static_cast<uint32_t>(bytes), 0, 0, lap(written_)};
+    end.check = check_of(from, end);
     std::memcpy(from + length - sizeof end, &end, sizeof end);
     verbs::Queue::Transfer what;
     what.memory = from;
@@ -174,7 +204,7 @@ bool Rc::adopt_ring(RcConnection& connection) {
         ++connection.short_frames_;
         const uint32_t consumed = frame.end->consumed;
         try {
-            const bool sane = frame.end->bytes <= RcRing::kMost &&
+            const bool sane = !frame.broken &&
                               (!connection.ring_out_ || connection.ring_out_->left || connection.ring_out_->credit(consumed));
             if (!sane || !handle_frame(connection, frame.data, frame.end->bytes)) refuse(connection);
         } catch (const std::bad_alloc&) { broke(connection, "out of memory"); }

@@ -4,10 +4,11 @@
 //
 // Each frame is one RDMA write that ends with the slot's trailer. The frame is right before the trailer, so a short frame writes only the
 // end of a slot. The stamp, the last word of the trailer, is the number of the lap. So no slot is cleared, and user data is never taken for
-// a stamp, since trailers are always at the same offsets. Adapters and Soft-RoCE make the last word of a write visible last, but the
-// architecture does not guarantee it (docs/verbs.md). `after` counts the earlier frames of the queue, which keeps the order of frames that
-// use both paths. The trailers of the reverse ring report the slots that may be written again; where there is no reverse ring, a `consumed`
-// frame does.
+// a stamp, since trailers are always at the same offsets. The architecture does not guarantee that the last word of a write is visible last
+// (docs/verbs.md): a device that copies with the processor, as Soft-RoCE does, may store the words in any order. So the trailer has a check
+// of the frame, and a frame whose check does not match has not arrived yet. `after` counts the earlier frames of the queue, which keeps the
+// order of frames that use both paths. The trailers of the reverse ring report the slots that may be written again; where there is no
+// reverse ring, a `consumed` frame does.
 #pragma once
 
 #include <sys/uio.h>
@@ -34,9 +35,11 @@ struct RcSlotEnd {
     uint32_t after = 0;     ///< number of frames sent before this one by the queue
     uint32_t consumed = 0;  ///< number of slots of the reverse ring that the writer has taken
     uint32_t bytes = 0;     ///< length of the frame
-    uint32_t stamp = 0;     ///< number of the lap, from 1; visible last
+    uint32_t check = 0;     ///< RcRing::check_of() the frame and the other words
+    uint32_t reserved = 0;
+    uint32_t stamp = 0;  ///< number of the lap, from 1
 };
-static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 16);
+static_assert(sizeof(RcRingOffer) == 16 && sizeof(RcSlotEnd) == 24);
 
 /// The slots of a ring. The owner has the ring itself. The writer has a mirror (a local copy of all slots) from which its device sends:
 /// when a slot may be reused, the device has finished reading it.
@@ -53,13 +56,18 @@ class RcRing {
     static std::unique_ptr<RcRing> make(RcPort& port);
     ~RcRing();
 
+    /// Returns the check of a frame, whose padded data lies before its trailer. It shows whether all words are those that the writer wrote;
+    /// it protects against no attacker.
+    static uint32_t check_of(const std::byte* frame, const RcSlotEnd& end);
+
     // Functions for the owner.
     RcRingOffer offer(bool noted) const;
     struct RingFrame {
         const std::byte* data = nullptr;
         const RcSlotEnd* end = nullptr;  ///< trailer of the frame; null: no frame has arrived
+        bool broken = false;             ///< whether the frame's check has not matched for kTornMost: a fault of the writer
     };
-    RingFrame front() const;
+    RingFrame front();
     void pop() { ++taken_; }
     uint32_t taken() const { return taken_; }
     uint32_t reported = kCounterStart;  ///< value of taken() that was last reported to the writer
@@ -84,6 +92,8 @@ class RcRing {
     std::byte* const memory_;
     verbs::Registration* registration_ = nullptr;
     uint32_t taken_ = kCounterStart;
+    uint64_t torn_since_ =
+        0;  ///< time (ns) since which the check of the next frame does not match; 0: it does, or there is no frame
     RcRingOffer there_;
     uint32_t written_ = kCounterStart, credited_ = kCounterStart;
 };
