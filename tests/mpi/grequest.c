@@ -52,11 +52,12 @@ static void refused_setting(void) {
 
 // The program's functions return codes of their own, which get no sentence of an earlier failure.
 static void failing_callbacks(void) {
+    struct Record record = {.tag = 1};
     MPI_Request request;
     MPI_Status status;
     int flag;
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    OK(MPI_Grequest_start(failing_query, on_free, failing_cancel, &(struct Record){.tag = 1}, &request));
+    OK(MPI_Grequest_start(failing_query, on_free, failing_cancel, &record, &request));
     refused_setting();
     EXPECT_INT(MPI_Cancel(&request), MPI_ERR_INTERN);
     OK(MPI_Grequest_complete(request));
