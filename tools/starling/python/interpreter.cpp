@@ -31,7 +31,9 @@ constexpr size_t kMostOutput = size_t{64} << 10;
 
 // Each line begins with a mark, because start-up files of the interpreter may print lines themselves.
 constexpr const char* kQuestion =
-    "import sys, sysconfig, importlib.util\n"
+    "import sys\n"
+    "sys.path = [folder for folder in sys.path if folder]\n"
+    "import sysconfig, importlib.util\n"
     "spec = importlib.util.find_spec('mpi4py')\n"
     "folders = list(spec.submodule_search_locations or ()) if spec else []\n"
     "for name, value in (('prefix', sys.prefix), ('packages', sysconfig.get_path('purelib')), ('mpi4py', (folders + "
