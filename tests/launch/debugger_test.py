@@ -61,7 +61,7 @@ class ProcessTable(unittest.TestCase):
                               "    pid = int(gdb.parse_and_eval(f'MPIR_proctable[{i}].pid'))\n"
                               "    print('state', open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0])\n"
                               "end\ncontinue\n", encoding="utf-8")
-            said = gdb("-x", str(script), "--args", MPIEXEC, "-n", "2", "sleep", "1")
+            said = gdb("-x", str(script), "--args", MPIEXEC, "-n", "2", "sleep", "5")
         said = said.replace("$2 = {", "$1 = 2\n$2 = {") if "$1 = 2" not in said else said
         self.check(said, "sleep")
         self.assertIn("$3 = 1\n", said)  # MPIR_DEBUG_SPAWNED
@@ -105,7 +105,7 @@ class HostsTable(HostsCase):
                           "    pid = int(gdb.parse_and_eval(f'MPIR_proctable[{i}].pid'))\n"
                           "    print('state', open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0])\n"
                           "end\ncontinue\n", encoding="utf-8")
-        said = gdb("-x", str(script), "--args", MPIEXEC, *options, "-n", "2", "sleep", "1",
+        said = gdb("-x", str(script), "--args", MPIEXEC, *options, "-n", "2", "sleep", "5",
                    env=dict(self.environment, STARLING_SILENCE_MS="1000"))
         self.assertEqual([host for host, _, _ in re.findall(ROW, said)], ["a", "b"], said)
         self.assertEqual(said.count("state T"), 2, said)
