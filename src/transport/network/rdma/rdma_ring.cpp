@@ -199,7 +199,8 @@ bool Rc::adopt_ring(RcConnection& connection) {
     for (uint32_t i = 0; connection.ring_in_ && i < RcRing::kSlots; ++i, any = true) {
         RcRing* const ring = connection.ring_in_.get();
         const RcRing::RingFrame frame = ring->front();
-        if (!frame.end || static_cast<int32_t>(frame.end->after - connection.frames_in_) > 0) break;
+        if (!frame.end) break;
+        if (!frame.broken && static_cast<int32_t>(frame.end->after - connection.frames_in_) > 0) break;
         if (connection.state_ != Connection::CarrierState::open) break;
         ++connection.short_frames_;
         const uint32_t consumed = frame.end->consumed;
