@@ -33,14 +33,27 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
     return false;
 }
 
+/// Returns whether a file, without ".so" and what follows, is a library of an MPI or OpenSHMEM. A user's libmpi_solver.so is none.
+bool is_mpi_library(std::string_view name) {
+    for (const std::string_view known : {"libmpi", "libpmpi", "libmpi_abi", "libmpifort_abi", "libmpi_mpifh", "libmpi_usempi",
+                                         "libmpi_usempif08", "libmpi_usempi_ignore_tkr", "libmpi_cxx", "libmpich",
+                                         "libmpichfort", "libmpichcxx", "libmpifort", "libmpicxx", "liboshmem", "libsma"})
+        if (name.substr(0, name.find(".so")) == known) return true;
+    return false;
+}
+
+/// Returns whether a function has a name that the standards reserve. In C a program may have names such as mpi_solver; in Fortran not.
+bool is_standard_name(std::string_view name) {
+    if (starts_with_any(name, {"mpi_", "pmpi_"})) return name.ends_with('_');
+    return starts_with_any(name, {"MPI_", "PMPI_", "shmem_", "pshmem_"});
+}
+
 CallerKind kind_of(const void* address) {
     Dl_info info{};
     // The call may be the function's last instruction, and the return address in the next function.
     if (dladdr(static_cast<const char*>(address) - 1, &info) == 0 || !info.dli_fname) return CallerKind::program;
     const std::string_view path(info.dli_fname), name = path.substr(path.rfind('/') + 1);
-    if (starts_with_any(name, {"libmpi", "libpmpi", "liboshmem", "libsma"})) return CallerKind::wrapper;
-    if (info.dli_sname && starts_with_any(info.dli_sname, {"MPI_", "PMPI_", "mpi_", "pmpi_", "shmem_", "pshmem_"}))
-        return CallerKind::wrapper;
+    if (is_mpi_library(name) || (info.dli_sname && is_standard_name(info.dli_sname))) return CallerKind::wrapper;
     const bool is_binding = path.find("/mpi4py/") != path.npos || path.find("/shmem4py/") != path.npos;
     return is_binding ? CallerKind::python : CallerKind::program;
 }
@@ -68,7 +81,7 @@ _Unwind_Reason_Code look(_Unwind_Context* frame, void* argument) {
     auto& search = *static_cast<StackSearch*>(argument);
     const auto* const place = reinterpret_cast<const void*>(address);
     const CallerKind kind = remembered_kind(place);
-    // Without a caller above it, the outermost wrapper is the best answer.
+    // Without a caller above it, the innermost wrapper is the best answer.
     if (!search.found || kind != CallerKind::wrapper) {
         search.found = place;
         search.kind = kind;

@@ -1,6 +1,7 @@
 #include "launch/process/symbolizer.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "launch/process/libdw.h"
 
@@ -15,10 +16,14 @@ const Libdw* libdw() {
     return is_loaded ? &dw : nullptr;
 }
 
+/// Finds no separate debug information by the name in a module: whoever wrote the file has chosen the name, perhaps that of a pipe.
+/// Symbolizer::open() finds it by the build id.
+int find_no_debuginfo(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) { return -1; }
+
 const Dwfl_Callbacks& offline_callbacks() {
     static const Dwfl_Callbacks callbacks = [] {
         Dwfl_Callbacks all{};
-        all.find_debuginfo = libdw()->find_debuginfo;
+        all.find_debuginfo = find_no_debuginfo;
         all.section_address = libdw()->section_address;
         return all;
     }();
@@ -35,9 +40,12 @@ std::string hexadecimal(const unsigned char* bytes, size_t count) {
     return text;
 }
 
-bool is_regular_file(const std::string& path) {
+/// Returns whether libdw may read the file, which blocks on pipes. Without `trusts_path`, a file names the path, and only files of this
+/// user and of the system are read.
+bool may_read(const std::string& path, bool trusts_path) {
     struct stat status;
-    return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    return trusts_path || status.st_uid == 0 || status.st_uid == geteuid();
 }
 
 /// Returns the place where systems install the debug information of a module; empty without a build id.
@@ -63,7 +71,7 @@ struct Symbolizer::OpenModule {
     /// Opens a file. Returns false if it is no module, or one with another build id.
     bool open(const std::string& path, const std::string& build_id) {
         const Libdw& dw = *libdw();
-        dwfl = is_regular_file(path) ? dw.begin(&offline_callbacks()) : nullptr;
+        dwfl = dw.begin(&offline_callbacks());
         if (!dwfl) return false;
         module = dw.report_offline(dwfl, path.c_str(), path.c_str(), -1);
         if (!module || dw.report_end(dwfl, nullptr, nullptr) != 0) return false;
@@ -85,9 +93,9 @@ Symbolizer::~Symbolizer() = default;
 Symbolizer::OpenModule* Symbolizer::open(const ModuleFile& file, bool trusts_path) {
     const auto [at, fresh] = modules_.try_emplace({file.path, file.build_id});
     if (!fresh || !libdw() || (file.build_id.empty() && !trusts_path)) return at->second.get();
-    for (const std::string& path : {file.path, separate_debug_file(file.build_id)}) {
+    for (const std::string& path : {separate_debug_file(file.build_id), file.path}) {
         auto opened = std::make_unique<OpenModule>();
-        if (!path.starts_with('/') || !opened->open(path, file.build_id)) continue;
+        if (!path.starts_with('/') || !may_read(path, trusts_path) || !opened->open(path, file.build_id)) continue;
         at->second = std::move(opened);
         break;
     }
