@@ -1,7 +1,9 @@
 // The reader must return a profile's contents exactly, and refuse a file that is not a profile with an error text.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "starling/profile/pairs.h"
+#include "starling/profile/table.h"
 #include "written.h"
 
 namespace starling::analysis {
@@ -33,6 +35,24 @@ TEST(Reader, GivesTheMatrixThatWasWritten) {
     EXPECT_EQ(pairs[0].on_connection.messages, 15);
     EXPECT_EQ(pairs[1].b, 3u);
     EXPECT_EQ(pairs[1].all.messages, 5);
+}
+
+TEST(Reader, RangesOfProcessorsAscend) {
+    const auto with = [](const char* cpus) {
+        Written file = begin(1);
+        add_phase(file, 1, "p", 1, 1, 0, {});
+        file.add(fmt::format(
+            R"({{"kind":"end","job":0,"rank":0,"how":"finalized","cores":{{"cpus":{},"cpu":1,"polled":0,"waited":0}}}})",
+            cpus));
+        return refusal_of(file);
+    };
+    EXPECT_EQ(with("[[0,3],[8,8]]"), "accepted");
+    for (const char* cpus : {"[[0,5000],[0,5000]]", "[[8,9],[0,3]]"})
+        EXPECT_NE(with(cpus).find("the first processor of a range"), std::string::npos) << with(cpus);
+}
+
+TEST(Table, TextHasNoCommandsToTheTerminal) {
+    EXPECT_EQ(without_controls("a\x1b]0;title\x07 b\nc \xe2\x96\x88 \x7f\xc2\x9b"), "a?]0;title? b\nc \xe2\x96\x88 ?\xc2?");
 }
 
 TEST(Reader, DealsOutWhatWasSummedUp) {
@@ -161,10 +181,10 @@ TEST(Reader, RefusesWithASentence) {
               "x.jsonl, line 3: a connection was torn; it must be opened or closed");
     EXPECT_EQ(after_head(R"({"kind":"phase","job":0,"rank":0,"phase":"p","from":2,"to":1,"began":0,"seconds":1})"),
               "x.jsonl, line 3: \"to\" is not a whole number from 2 to 9007199254740992");
-    EXPECT_EQ(
-        after_head(R"({"kind":"job","job":0,"parent":null,"size":5,"hosts":[],"places":[]})"),
-        "x.jsonl, line 3: job 0 has 5 processes, but 4 before: only runs of one size can be merged (starling profile plan --size "
-        "scales a plan)");
+    EXPECT_EQ(after_head(R"({"kind":"job","job":0,"parent":null,"size":5,"hosts":[],"places":[]})"),
+              "x.jsonl, line 3: job 0 has 5 processes, but 4 before: only runs of one size can be merged (starling profile "
+              "plan --size "
+              "scales a plan)");
 }
 
 TEST(Reader, MergesOneApplicationOnly) {

@@ -156,7 +156,7 @@ std::string diff(const Run& before, const Run& after, uint32_t top) {
     if (whole.all.messages == 0) whole.all = other.sum.all;
     for (const auto& [name, sum] : names) compare(name, of(one, name), of(other, name), whole, changes);
     compare_collectives(before, after, by_site, whole.seconds, changes);
-    return out + changes.text(top);
+    return without_controls(out + changes.text(top));
 }
 
 }  // namespace starling::analysis

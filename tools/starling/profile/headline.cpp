@@ -134,13 +134,15 @@ double sum_of(const RankTable& table, double Waits::*kind) {
     return sum;
 }
 
+const char* although_nobody(const RankTable& table) { return table.late.processes.empty() ? " although no rank is late" : ""; }
+
 Found late_senders(const Run& run, const RankTable& table, double unexplained) {
     const double rest = unexplained * sum_of(table, &Waits::late_sender);
     return Diagnosis{
         Finding::late_senders, rest,
-        fmt::format("Receives wait for messages {} of the time although no rank is late{}. Send "
-                    "earlier, or compute between MPI_Irecv and MPI_Wait.",
-                    percent(rest, table.seconds), where_most(run, [](const Waits& waits) { return waits.late_sender; }))};
+        fmt::format("Receives wait for messages {} of the time{}{}. Send earlier, or compute between MPI_Irecv and MPI_Wait.",
+                    percent(rest, table.seconds), although_nobody(table),
+                    where_most(run, [](const Waits& waits) { return waits.late_sender; }))};
 }
 
 Found late_receivers(const Run& run, const RankTable& table, double unexplained) {
@@ -164,10 +166,12 @@ Found many_collectives(const Run& run, const RankTable& table, double unexplaine
     const double rest = unexplained * std::min(seconds, table.seconds);
     return Diagnosis{
         Finding::many_collectives, rest,
-        fmt::format("Collective calls take {} of the time although no rank is late, most of it {} at {} ({} calls of {} "
-                    "each). Combine calls, or overlap them with computation (MPI_I{}).",
-                    percent(rest, table.seconds), site.kind, site.site, short_number(calls.calls / std::max(1u, site.members)),
-                    short_time(calls.seconds / std::max(1.0, calls.calls)), site.kind)};
+        fmt::format(
+            "Collective calls take {} of the time{}, most of it {} at {} ({} calls of {} each). Combine calls, or overlap "
+            "them with computation (MPI_I{}).",
+            percent(rest, table.seconds), although_nobody(table), site.kind, site.site,
+            short_number(calls.calls / std::max(1u, site.members)), short_time(calls.seconds / std::max(1.0, calls.calls)),
+            site.kind)};
 }
 
 constexpr CauseRule kCauses[] = {shared_cores, other_programs, late_ranks, uneven_work};

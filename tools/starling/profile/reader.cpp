@@ -94,11 +94,13 @@ Waits read_waits(const Json& object) {
 CoreUse read_core_use(const Json& cores) {
     CoreUse use;
     use.known = true;
+    uint64_t least = 0;  // ranges ascend, so a file of many ranges does not fill the memory
     for (const Json& range : list_of(member(cores, "cpus"), "\"cpus\"")) {
         const Json::array_t& ends = row_of(range, "a range of processors", 2);
-        const uint64_t first = count_of(ends[0], "the first processor of a range", 0, kMostProcessors);
+        const uint64_t first = count_of(ends[0], "the first processor of a range", least, kMostProcessors);
         const uint64_t last = count_of(ends[1], "the last processor of a range", first, kMostProcessors);
         for (uint64_t cpu = first; cpu <= last; ++cpu) use.cpus.push_back(static_cast<uint32_t>(cpu));
+        least = last + 1;
     }
     use.cpu = amount_of(member(cores, "cpu"), "\"cpu\"");
     use.polled = std::min(use.cpu, amount_of(member(cores, "polled"), "\"polled\""));

@@ -21,6 +21,10 @@ constexpr int kVersion = 1;  ///< version of the report's fields
 Run only(const Run& run, const std::string& phase) {
     Run out = run;
     std::erase_if(out.spans, [&](const Span& span) { return span.name != phase; });
+    // These are recorded for the whole run only, so they say nothing about one phase.
+    out.collectives.clear();
+    out.waiting.clear();
+    out.core_use.clear();
     if (!out.spans.empty()) return out;
     std::set<std::string> names;
     for (const Span& span : run.spans) names.insert("'" + span.name + "'");

@@ -220,9 +220,9 @@ std::string name_of(const Data& report, const Data& process) {
 }
 
 std::string show(const Data& report) {
-    return head(report) + "\n" + string(report, "headline") + "\n" + times(report) + ranks_as_text(report) +
-           waiting_places(report) + collectives(report) + phases(report) + sizes(report) + pairs(report) +
-           between_hosts(report) + paths(report) + gain(report);
+    return without_controls(head(report) + "\n" + string(report, "headline") + "\n" + times(report) + ranks_as_text(report) +
+                            waiting_places(report) + collectives(report) + phases(report) + sizes(report) + pairs(report) +
+                            between_hosts(report) + paths(report) + gain(report));
 }
 
 }  // namespace starling::analysis

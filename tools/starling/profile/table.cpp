@@ -38,4 +38,14 @@ std::string Table::text() const {
     return out;
 }
 
+std::string without_controls(std::string text) {
+    bool after_c2 = false;  // U+0080 to U+009F are control characters too: C2 and one byte
+    for (char& one : text) {
+        const auto code = static_cast<unsigned char>(one);
+        if ((code < 0x20 && one != '\n') || code == 0x7f || (after_c2 && code >= 0x80 && code < 0xa0)) one = '?';
+        after_c2 = code == 0xc2;
+    }
+    return text;
+}
+
 }  // namespace starling::analysis

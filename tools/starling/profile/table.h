@@ -24,4 +24,7 @@ class Table {
 /// Shortens text of more than `most` bytes and appends "…".
 std::string cut(std::string_view text, size_t most);
 
+/// Returns the text with `?` for every control character but the line's end: names in a file may contain commands to the terminal.
+std::string without_controls(std::string text);
+
 }  // namespace starling::analysis
