@@ -54,14 +54,12 @@ CallerKind kind_of(const void* address) {
     if (dladdr(static_cast<const char*>(address) - 1, &info) == 0 || !info.dli_fname) return CallerKind::program;
     const std::string_view path(info.dli_fname), name = path.substr(path.rfind('/') + 1);
     if (is_mpi_library(name) || (info.dli_sname && is_standard_name(info.dli_sname))) return CallerKind::wrapper;
-    const bool is_binding = path.find("/mpi4py/") != path.npos || path.find("/shmem4py/") != path.npos;
-    return is_binding ? CallerKind::python : CallerKind::program;
+    return is_in_binding(path) ? CallerKind::python : CallerKind::program;
 }
 
 /// Returns the kind, and remembers places in the program.
 CallerKind remembered_kind(const void* address) {
-    const auto place = reinterpret_cast<size_t>(address);
-    std::atomic<const void*>& known = known_sites[(place ^ place >> 6) % kKnownSites];
+    std::atomic<const void*>& known = known_site(address);
     if (known.load(std::memory_order_relaxed) == address) return CallerKind::program;
     const CallerKind kind = kind_of(address);
     if (kind == CallerKind::program) known.store(address, std::memory_order_relaxed);

@@ -16,14 +16,18 @@ const void* call_site();
 inline constexpr size_t kKnownSites = 64;
 extern std::atomic<const void*> known_sites[kKnownSites];
 
+inline std::atomic<const void*>& known_site(const void* address) {
+    const auto place = reinterpret_cast<size_t>(address);
+    return known_sites[(place ^ place >> 6) % kKnownSites];
+}
+
 /// Does what program_site() does, for a return address that may be in a wrapper.
 const void* program_site_slowly(const void* caller);
 
 /// Returns the place in the program from which an entry point was called. `caller` is the return address of the entry point's frame, which
 /// must be on this thread's stack. A place in the program itself costs a few instructions.
 inline const void* program_site(const void* caller) {
-    const auto place = reinterpret_cast<size_t>(caller);
-    if (known_sites[(place ^ place >> 6) % kKnownSites].load(std::memory_order_relaxed) == caller) return caller;
+    if (known_site(caller).load(std::memory_order_relaxed) == caller) return caller;
     return program_site_slowly(caller);
 }
 

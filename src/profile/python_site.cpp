@@ -7,11 +7,11 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <unordered_set>
 
 #include "base/mutex.h"
 #include "base/state.h"
+#include "base/symbol.h"
 
 namespace starling::profile {
 
@@ -46,22 +46,26 @@ struct Interpreter {
 };
 
 bool load(Interpreter& python) {
-    const auto find = [](auto& function, const char* name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(RTLD_DEFAULT, name));
-        return function != nullptr;
-    };
-    return (find(python.current_state_checked, "PyThreadState_GetUnchecked") ||
-            find(python.current_state_checked, "_PyThreadState_UncheckedGet")) &&
-           find(python.first_interpreter, "PyInterpreterState_Head") &&
-           find(python.next_interpreter, "PyInterpreterState_Next") &&
-           find(python.first_state, "PyInterpreterState_ThreadHead") && find(python.next_state, "PyThreadState_Next") &&
-           find(python.own_state, "PyGILState_GetThisThreadState") && find(python.is_initialized, "Py_IsInitialized") &&
-           find(python.acquire, "PyGILState_Ensure") && find(python.release, "PyGILState_Release") &&
-           find(python.collector_off, "PyGC_Disable") && find(python.collector_on, "PyGC_Enable") &&
-           find(python.frame, "PyEval_GetFrame") && find(python.frame_back, "PyFrame_GetBack") &&
-           find(python.frame_code, "PyFrame_GetCode") && find(python.frame_line, "PyFrame_GetLineNumber") &&
-           find(python.attribute, "PyObject_GetAttrString") && find(python.text, "PyUnicode_AsUTF8AndSize") &&
-           find(python.forget, "Py_DecRef") && find(python.clear_error, "PyErr_Clear");
+    return (find_symbol(RTLD_DEFAULT, "PyThreadState_GetUnchecked", python.current_state_checked) ||
+            find_symbol(RTLD_DEFAULT, "_PyThreadState_UncheckedGet", python.current_state_checked)) &&
+           find_symbol(RTLD_DEFAULT, "PyInterpreterState_Head", python.first_interpreter) &&
+           find_symbol(RTLD_DEFAULT, "PyInterpreterState_Next", python.next_interpreter) &&
+           find_symbol(RTLD_DEFAULT, "PyInterpreterState_ThreadHead", python.first_state) &&
+           find_symbol(RTLD_DEFAULT, "PyThreadState_Next", python.next_state) &&
+           find_symbol(RTLD_DEFAULT, "PyGILState_GetThisThreadState", python.own_state) &&
+           find_symbol(RTLD_DEFAULT, "Py_IsInitialized", python.is_initialized) &&
+           find_symbol(RTLD_DEFAULT, "PyGILState_Ensure", python.acquire) &&
+           find_symbol(RTLD_DEFAULT, "PyGILState_Release", python.release) &&
+           find_symbol(RTLD_DEFAULT, "PyGC_Disable", python.collector_off) &&
+           find_symbol(RTLD_DEFAULT, "PyGC_Enable", python.collector_on) &&
+           find_symbol(RTLD_DEFAULT, "PyEval_GetFrame", python.frame) &&
+           find_symbol(RTLD_DEFAULT, "PyFrame_GetBack", python.frame_back) &&
+           find_symbol(RTLD_DEFAULT, "PyFrame_GetCode", python.frame_code) &&
+           find_symbol(RTLD_DEFAULT, "PyFrame_GetLineNumber", python.frame_line) &&
+           find_symbol(RTLD_DEFAULT, "PyObject_GetAttrString", python.attribute) &&
+           find_symbol(RTLD_DEFAULT, "PyUnicode_AsUTF8AndSize", python.text) &&
+           find_symbol(RTLD_DEFAULT, "Py_DecRef", python.forget) &&
+           find_symbol(RTLD_DEFAULT, "PyErr_Clear", python.clear_error);
 }
 
 STARLING_STATE Mutex loading;
@@ -114,7 +118,7 @@ PythonPlace innermost_place(const Interpreter& python) {
     PythonPlace place = first;
     bool owned = false;
     for (int i = 0; i < kMostFrames && frame; ++i) {
-        if (place.file.find("/mpi4py/") == std::string::npos && place.file.find("/shmem4py/") == std::string::npos) break;
+        if (!is_in_binding(place.file)) break;
         Object* const outer = python.frame_back(frame);
         if (owned) python.forget(frame);
         owned = true;
@@ -169,6 +173,8 @@ const char* python_site() {
     python->release(held);
     return place.file.empty() ? nullptr : keep(place);
 }
+
+bool is_in_binding(std::string_view path) { return path.find("/mpi4py/") != path.npos || path.find("/shmem4py/") != path.npos; }
 
 bool is_python_site(const void* site) {
     if (!any_label.load(std::memory_order_relaxed)) return false;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/symbol.h"
+
 namespace starling::launch {
 
 namespace {
@@ -23,18 +25,13 @@ struct Hwloc {
     bool load() {
         void* library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
         if (!library) return false;
-        return find(library, "hwloc_topology_init", topology_init) && find(library, "hwloc_topology_load", topology_load) &&
-               find(library, "hwloc_topology_destroy", topology_destroy) &&
-               find(library, "hwloc_get_type_depth", get_type_depth) &&
-               find(library, "hwloc_get_nbobjs_by_depth", get_nbobjs_by_depth) &&
-               find(library, "hwloc_get_obj_by_depth", get_obj_by_depth) && find(library, "hwloc_bitmap_next", bitmap_next);
-    }
-
-  private:
-    template <class F>
-    static bool find(void* library, const char* name, F& function) {
-        function = reinterpret_cast<F>(dlsym(library, name));
-        return function != nullptr;
+        return find_symbol(library, "hwloc_topology_init", topology_init) &&
+               find_symbol(library, "hwloc_topology_load", topology_load) &&
+               find_symbol(library, "hwloc_topology_destroy", topology_destroy) &&
+               find_symbol(library, "hwloc_get_type_depth", get_type_depth) &&
+               find_symbol(library, "hwloc_get_nbobjs_by_depth", get_nbobjs_by_depth) &&
+               find_symbol(library, "hwloc_get_obj_by_depth", get_obj_by_depth) &&
+               find_symbol(library, "hwloc_bitmap_next", bitmap_next);
     }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/config.h"
+#include "base/symbol.h"
 
 namespace starling::launch {
 
@@ -25,19 +26,13 @@ struct Library {
     bool complete = false;
 };
 
-template <class Function>
-bool find(void* library, const char* name, Function*& function) {
-    function = reinterpret_cast<Function*>(dlsym(library, name));
-    return function != nullptr;
-}
-
 const Library& library() {
     static const Library loaded = [] {
         Library l;
         void* const file = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-        l.complete = file && find(file, "munge_encode", l.encode) && find(file, "munge_decode", l.decode) &&
-                     find(file, "munge_strerror", l.message) && find(file, "munge_ctx_create", l.create) &&
-                     find(file, "munge_ctx_destroy", l.destroy) && find(file, "munge_ctx_set", l.set);
+        l.complete = file && find_symbol(file, "munge_encode", l.encode) && find_symbol(file, "munge_decode", l.decode) &&
+                     find_symbol(file, "munge_strerror", l.message) && find_symbol(file, "munge_ctx_create", l.create) &&
+                     find_symbol(file, "munge_ctx_destroy", l.destroy) && find_symbol(file, "munge_ctx_set", l.set);
         return l;
     }();
     return loaded;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/symbol.h"
 #include "mpi.h"
 
 namespace starling::network {
@@ -32,11 +33,12 @@ class Sodium final : public Cipher {
   public:
     // Looks up the functions. The library is never unloaded and stores nothing of this process.
     bool find(void* library) {
-        return find(library, "sodium_init", init_) && find(library, "sodium_memcmp", compare_) &&
-               find(library, "crypto_aead_chacha20poly1305_ietf_encrypt_detached", seal_) &&
-               find(library, "crypto_aead_chacha20poly1305_ietf_decrypt_detached", open_) &&
-               find(library, "crypto_generichash_init", hash_init_) && find(library, "crypto_generichash_update", hash_) &&
-               find(library, "crypto_generichash_final", hash_final_) && init_() >= 0 && find_aes(library);
+        return find_symbol(library, "sodium_init", init_) && find_symbol(library, "sodium_memcmp", compare_) &&
+               find_symbol(library, "crypto_aead_chacha20poly1305_ietf_encrypt_detached", seal_) &&
+               find_symbol(library, "crypto_aead_chacha20poly1305_ietf_decrypt_detached", open_) &&
+               find_symbol(library, "crypto_generichash_init", hash_init_) &&
+               find_symbol(library, "crypto_generichash_update", hash_) &&
+               find_symbol(library, "crypto_generichash_final", hash_final_) && init_() >= 0 && find_aes(library);
     }
 
     ReadyKey prepare(Suite suite, const SealKey& key) const override {
@@ -79,19 +81,13 @@ class Sodium final : public Cipher {
     bool equal(const void* a, const void* b, size_t bytes) const override { return compare_(a, b, bytes) == 0; }
 
   private:
-    template <class Function>
-    static bool find(void* library, const char* name, Function*& function) {
-        function = reinterpret_cast<Function*>(dlsym(library, name));
-        return function != nullptr;
-    }
-
     // Looks up AES, which the library provides on some kinds of processors only.
     bool find_aes(void* library) {
         decltype(&crypto_aead_aes256gcm_is_available) available = nullptr;
-        has_aes = find(library, "crypto_aead_aes256gcm_is_available", available) && available() == 1 &&
-                  find(library, "crypto_aead_aes256gcm_beforenm", aes_expand_) &&
-                  find(library, "crypto_aead_aes256gcm_encrypt_detached_afternm", aes_seal_) &&
-                  find(library, "crypto_aead_aes256gcm_decrypt_detached_afternm", aes_open_);
+        has_aes = find_symbol(library, "crypto_aead_aes256gcm_is_available", available) && available() == 1 &&
+                  find_symbol(library, "crypto_aead_aes256gcm_beforenm", aes_expand_) &&
+                  find_symbol(library, "crypto_aead_aes256gcm_encrypt_detached_afternm", aes_seal_) &&
+                  find_symbol(library, "crypto_aead_aes256gcm_decrypt_detached_afternm", aes_open_);
         return true;
     }
     static crypto_aead_aes256gcm_state* aes_state(const ReadyKey& key) {
