@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/hexadecimal.h"
+
 namespace starling::profile {
 
 namespace {
@@ -25,22 +27,14 @@ struct ModuleSearch {
 
 /// Returns the build id within a segment of notes as hexadecimal digits; empty if it has none.
 std::string build_id_in(const char* notes, size_t size) {
-    static constexpr char kDigits[] = "0123456789abcdef";
     const auto padded = [](size_t length) { return (length + 3) & ~size_t{3}; };
     for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= size;) {
         ElfW(Nhdr) note;
         std::memcpy(&note, notes + at, sizeof note);
         const size_t name = at + sizeof note, description = name + padded(note.n_namesz);
         if (description > size || note.n_descsz > size - description) return {};
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0) {
-            std::string id;
-            for (size_t i = 0; i < note.n_descsz; ++i) {
-                const auto byte = static_cast<unsigned char>(notes[description + i]);
-                id += kDigits[byte >> 4];
-                id += kDigits[byte & 15];
-            }
-            return id;
-        }
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0)
+            return hexadecimal(reinterpret_cast<const unsigned char*>(notes + description), note.n_descsz);
         at = description + padded(note.n_descsz);
     }
     return {};

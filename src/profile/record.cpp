@@ -97,7 +97,7 @@ const std::string& Recorder::name_of(const void* site) {
     const auto [entry, fresh] = sites_.try_emplace(site);
     if (!fresh) return entry->second;
     entry->second = site ? name_of_site(reinterpret_cast<uint64_t>(site)) : "?";
-    if (!site || is_label(site)) return entry->second;
+    if (!site || is_label(site) || !reports_sizes_) return entry->second;
     ProfileReport::ModuleRecord module = module_of(reinterpret_cast<uint64_t>(site));
     if (!module.name.empty() && std::find(modules_.begin(), modules_.end(), module) == modules_.end())
         modules_.push_back(std::move(module));

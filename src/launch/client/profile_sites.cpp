@@ -48,11 +48,11 @@ void ProfileSites::take_module(std::string_view line) {
 
 std::string ProfileSites::lines() const {
     std::string lines;
-    Symbolizer symbolizer;
+    Symbolizer symbolizer(true);
     for (const auto& [name, module] : modules_) {
         if (module.is_ambiguous) continue;
         for (const std::string& offset : module.offsets) {
-            const std::string label = symbolizer.label(module.file, std::strtoull(offset.c_str(), nullptr, 16), true);
+            const std::string label = symbolizer.label(module.file, std::strtoull(offset.c_str(), nullptr, 16));
             if (label.empty()) continue;
             const nlohmann::ordered_json line{{"kind", "site"}, {"site", name + "+0x" + offset}, {"source", label}};
             lines += line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';

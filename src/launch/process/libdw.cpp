@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <type_traits>
+
+#include "base/symbol.h"
+#include "launch/common/text.h"
 
 namespace starling::launch {
 
@@ -36,7 +38,36 @@ std::string function_name(const Libdw& dw, Dwarf_Die& die) {
     return name ? name : "";
 }
 
-/// Returns the innermost function around an address, inlined or not; empty without debug information.
+bool load(Libdw& dw) {
+    void* const library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    return find_symbol(library, "dwfl_begin", dw.begin) && find_symbol(library, "dwfl_end", dw.end) &&
+           find_symbol(library, "dwfl_errmsg", dw.errmsg) && find_symbol(library, "dwfl_report_end", dw.report_end) &&
+           find_symbol(library, "dwfl_linux_proc_report", dw.proc_report) &&
+           find_symbol(library, "dwfl_linux_proc_attach", dw.proc_attach) &&
+           find_symbol(library, "dwfl_linux_proc_find_elf", dw.proc_find_elf) &&
+           find_symbol(library, "dwfl_standard_find_debuginfo", dw.find_debuginfo) &&
+           find_symbol(library, "dwfl_getthreads", dw.getthreads) && find_symbol(library, "dwfl_thread_tid", dw.thread_tid) &&
+           find_symbol(library, "dwfl_thread_getframes", dw.getframes) && find_symbol(library, "dwfl_frame_pc", dw.frame_pc) &&
+           find_symbol(library, "dwfl_addrmodule", dw.addrmodule) && find_symbol(library, "dwfl_module_info", dw.module_info) &&
+           find_symbol(library, "dwfl_module_addrname", dw.addrname) && find_symbol(library, "dwfl_module_getsrc", dw.getsrc) &&
+           find_symbol(library, "dwfl_lineinfo", dw.lineinfo) &&
+           find_symbol(library, "dwfl_report_offline", dw.report_offline) &&
+           find_symbol(library, "dwfl_offline_section_address", dw.section_address) &&
+           find_symbol(library, "dwfl_module_build_id", dw.build_id) && find_symbol(library, "dwfl_module_getelf", dw.getelf) &&
+           find_symbol(library, "dwfl_module_addrdie", dw.addrdie) && find_symbol(library, "dwarf_getscopes", dw.getscopes) &&
+           find_symbol(library, "dwarf_tag", dw.tag) && find_symbol(library, "dwarf_diename", dw.diename) &&
+           find_symbol(library, "dwarf_attr_integrate", dw.attr) && find_symbol(library, "dwarf_formstring", dw.formstring);
+}
+
+}  // namespace
+
+const Libdw* libdw() {
+    static Libdw dw{};
+    static const bool is_loaded = load(dw);
+    return is_loaded ? &dw : nullptr;
+}
+
 std::string innermost_function(const Libdw& dw, Dwfl_Module* module, Dwarf_Addr at) {
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = dw.addrdie(module, at, &bias);
@@ -52,44 +83,17 @@ std::string innermost_function(const Libdw& dw, Dwfl_Module* module, Dwarf_Addr 
     return name;
 }
 
-}  // namespace
-
-bool load(Libdw& dw) {
-    void* const library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return false;
-    const auto find = [&](auto& function, const char* name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-        return function != nullptr;
-    };
-    return find(dw.begin, "dwfl_begin") && find(dw.end, "dwfl_end") && find(dw.errmsg, "dwfl_errmsg") &&
-           find(dw.report_end, "dwfl_report_end") && find(dw.proc_report, "dwfl_linux_proc_report") &&
-           find(dw.proc_attach, "dwfl_linux_proc_attach") && find(dw.proc_find_elf, "dwfl_linux_proc_find_elf") &&
-           find(dw.find_debuginfo, "dwfl_standard_find_debuginfo") && find(dw.getthreads, "dwfl_getthreads") &&
-           find(dw.thread_tid, "dwfl_thread_tid") && find(dw.getframes, "dwfl_thread_getframes") &&
-           find(dw.frame_pc, "dwfl_frame_pc") && find(dw.addrmodule, "dwfl_addrmodule") &&
-           find(dw.module_info, "dwfl_module_info") && find(dw.addrname, "dwfl_module_addrname") &&
-           find(dw.getsrc, "dwfl_module_getsrc") && find(dw.lineinfo, "dwfl_lineinfo") &&
-           find(dw.report_offline, "dwfl_report_offline") && find(dw.section_address, "dwfl_offline_section_address") &&
-           find(dw.build_id, "dwfl_module_build_id") && find(dw.getelf, "dwfl_module_getelf") &&
-           find(dw.addrdie, "dwfl_module_addrdie") && find(dw.getscopes, "dwarf_getscopes") && find(dw.tag, "dwarf_tag") &&
-           find(dw.diename, "dwarf_diename") && find(dw.attr, "dwarf_attr_integrate") &&
-           find(dw.formstring, "dwarf_formstring");
-}
-
 CodePlace place_at(const Libdw& dw, Dwfl_Module* module, Dwarf_Addr at) {
     CodePlace place;
     if (const char* const symbol = dw.addrname(module, at)) {
         place.symbol = demangled(symbol);
         strip_marks(place.symbol);
     }
-    place.function = innermost_function(dw, module, at);
-    if (place.function.empty()) place.function = place.symbol;
     int line = 0;
     Dwfl_Line* const source = dw.getsrc(module, at);
     const char* const file = source ? dw.lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
     if (!file || line <= 0) return place;
-    const std::string path(file);
-    place.source = path.substr(path.rfind('/') + 1) + ":" + std::to_string(line);
+    place.source = std::string(base_name(file)) + ":" + std::to_string(line);
     return place;
 }
 

@@ -40,17 +40,19 @@ struct Libdw {
     decltype(&dwarf_formstring) formstring;
 };
 
-/// Loads the library. Returns false if it is not installed.
-bool load(Libdw& dw);
+/// Returns the library, loaded at the first call; null if it is not installed. Thread-safe.
+const Libdw* libdw();
 
 /// A place in code. Members are empty if they are not known.
 struct CodePlace {
-    std::string symbol;    ///< function that the symbol table has for the address, demangled
-    std::string function;  ///< innermost function in the source, which may be inlined into that of the symbol; demangled
-    std::string source;    ///< "heat2d.c:118"
+    std::string symbol;  ///< function that the symbol table has for the address, demangled
+    std::string source;  ///< "heat2d.c:118"
 };
 
 /// Returns the place of an address in a module.
 CodePlace place_at(const Libdw& dw, Dwfl_Module* module, Dwarf_Addr at);
+
+/// Returns the innermost function around an address, inlined or not, demangled; empty without debug information, which it reads.
+std::string innermost_function(const Libdw& dw, Dwfl_Module* module, Dwarf_Addr at);
 
 }  // namespace starling::launch

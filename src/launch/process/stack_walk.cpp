@@ -17,7 +17,7 @@ std::string file_name(const char* path) {
 }
 
 struct StackWalk {
-    Libdw dw{};
+    const Libdw& dw;
     Dwfl* dwfl = nullptr;
     ProcessStacks stacks;
 
@@ -86,15 +86,12 @@ struct StackWalk {
 
 }  // namespace
 
-bool can_walk_stacks() {
-    Libdw dw{};
-    return load(dw);
-}
+bool can_walk_stacks() { return libdw() != nullptr; }
 
 ProcessStacks walk_stacks(pid_t pid) {
-    StackWalk walk;
-    if (!load(walk.dw)) return {{}, "libdw.so.1 cannot be loaded (install libdw1)"};
+    if (!libdw()) return {{}, "libdw.so.1 cannot be loaded (install libdw1)"};
     setenv("DEBUGINFOD_URLS", "", 1);
+    StackWalk walk{*libdw(), nullptr, {}};
     walk.run(pid);
     if (!walk.stacks.threads.empty()) walk.stacks.problem.clear();
     return std::move(walk.stacks);

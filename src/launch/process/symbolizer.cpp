@@ -3,18 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hexadecimal.h"
+#include "launch/common/text.h"
 #include "launch/process/libdw.h"
 
 namespace starling::launch {
 
 namespace {
-
-/// Returns libdw; null if it is not installed.
-const Libdw* libdw() {
-    static Libdw dw{};
-    static const bool is_loaded = load(dw);
-    return is_loaded ? &dw : nullptr;
-}
 
 /// Finds no separate debug information by the name in a module: whoever wrote the file has chosen the name, perhaps that of a pipe.
 /// Symbolizer::open() finds it by the build id.
@@ -28,16 +23,6 @@ const Dwfl_Callbacks& offline_callbacks() {
         return all;
     }();
     return callbacks;
-}
-
-std::string hexadecimal(const unsigned char* bytes, size_t count) {
-    static constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    for (size_t i = 0; i < count; ++i) {
-        text += kDigits[bytes[i] >> 4];
-        text += kDigits[bytes[i] & 15];
-    }
-    return text;
 }
 
 /// Returns whether libdw may read the file, which blocks on pipes. Without `trusts_path`, a file names the path, and only files of this
@@ -84,33 +69,36 @@ struct Symbolizer::OpenModule {
     }
 };
 
-Symbolizer::Symbolizer() {
+Symbolizer::Symbolizer(bool trusts_path) : trusts_path_(trusts_path) {
     setenv("DEBUGINFOD_URLS", "", 1);  // libdw would ask servers for debug information
 }
 
 Symbolizer::~Symbolizer() = default;
 
-Symbolizer::OpenModule* Symbolizer::open(const ModuleFile& file, bool trusts_path) {
+Symbolizer::OpenModule* Symbolizer::open(const ModuleFile& file) {
     const auto [at, fresh] = modules_.try_emplace({file.path, file.build_id});
-    if (!fresh || !libdw() || (file.build_id.empty() && !trusts_path)) return at->second.get();
+    if (!fresh || !libdw() || (file.build_id.empty() && !trusts_path_)) return at->second.get();
     for (const std::string& path : {separate_debug_file(file.build_id), file.path}) {
         auto opened = std::make_unique<OpenModule>();
-        if (!path.starts_with('/') || !may_read(path, trusts_path) || !opened->open(path, file.build_id)) continue;
+        if (!path.starts_with('/') || !may_read(path, trusts_path_) || !opened->open(path, file.build_id)) continue;
         at->second = std::move(opened);
         break;
     }
     return at->second.get();
 }
 
-std::string Symbolizer::label(const ModuleFile& file, uint64_t offset, bool trusts_path) {
-    const OpenModule* const opened = offset == 0 ? nullptr : open(file, trusts_path);
+std::string Symbolizer::label(const ModuleFile& file, uint64_t offset) {
+    const OpenModule* const opened = offset == 0 ? nullptr : open(file);
     if (!opened) return {};
     // A return address may be the first of the next line, or even of the next function.
-    const CodePlace place = place_at(*libdw(), opened->module, opened->start + offset - 1);
-    if (!place.source.empty() && !place.function.empty()) return place.source + " (" + place.function + ")";
+    const Dwarf_Addr at = opened->start + offset - 1;
+    const CodePlace place = place_at(*libdw(), opened->module, at);
+    std::string function = innermost_function(*libdw(), opened->module, at);
+    if (function.empty()) function = place.symbol;
+    if (!place.source.empty() && !function.empty()) return place.source + " (" + function + ")";
     if (!place.source.empty()) return place.source;
-    if (place.function.empty()) return {};
-    return place.function + " (" + file.path.substr(file.path.rfind('/') + 1) + ")";
+    if (function.empty()) return {};
+    return function + " (" + std::string(base_name(file.path)) + ")";
 }
 
 }  // namespace starling::launch

@@ -17,20 +17,22 @@ struct ModuleFile {
 /// Opens each file once, and keeps it open. Never downloads debug information.
 class Symbolizer {
   public:
-    Symbolizer();
+    /// `trusts_path`: a module without build id is taken to be the file at its path, because the job has just ended on this machine.
+    explicit Symbolizer(bool trusts_path);
     ~Symbolizer();
     Symbolizer(const Symbolizer&) = delete;
     Symbolizer& operator=(const Symbolizer&) = delete;
 
     /// Returns text such as "heat2d.c:118 (exchange)" for the call that returns to `offset`, counted from the module's first byte in
     /// memory. Without debug information the text is "exchange (heat2d)". Returns an empty string if nothing is known, or if neither the file
-    /// at the path nor the system's separate debug information has the module's build id. `trusts_path`: a module without build id is
-    /// taken to be the file at its path, because the job has just ended on this machine.
-    std::string label(const ModuleFile& module, uint64_t offset, bool trusts_path);
+    /// at the path nor the system's separate debug information has the module's build id.
+    std::string label(const ModuleFile& module, uint64_t offset);
 
   private:
     struct OpenModule;
-    OpenModule* open(const ModuleFile& module, bool trusts_path);
+    OpenModule* open(const ModuleFile& module);
+
+    const bool trusts_path_;
 
     std::map<std::pair<std::string, std::string>, std::unique_ptr<OpenModule>> modules_;  ///< by path and build id
 };

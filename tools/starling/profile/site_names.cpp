@@ -22,8 +22,8 @@ std::string SiteNames::name_of(const std::string& site) {
     const size_t plus = site.rfind("+0x");
     const auto module = modules_.find(site.substr(0, plus));
     if (plus == std::string::npos || module == modules_.end()) return site;
-    if (!symbolizer_) symbolizer_ = std::make_unique<launch::Symbolizer>();
-    const std::string label = symbolizer_->label(module->second, std::strtoull(site.c_str() + plus + 3, nullptr, 16), false);
+    if (!symbolizer_) symbolizer_ = std::make_unique<launch::Symbolizer>(false);
+    const std::string label = symbolizer_->label(module->second, std::strtoull(site.c_str() + plus + 3, nullptr, 16));
     if (!label.empty()) known->second = label;
     return known->second;
 }
