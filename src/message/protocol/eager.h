@@ -14,6 +14,7 @@
 #include "link/peer.h"
 #include "message/completion.h"
 #include "message/error_marker.h"
+#include "message/protocol/payload.h"
 #include "transport/packet.h"
 
 namespace starling::message::eager {
@@ -30,9 +31,8 @@ inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
     if (!link::reserve(peer, bytes, slot)) return false;
     slot.header->kind = packet::PacketKind::eager;
     slot.header->message = envelope;
-    if (datatype::is_block(type, count)) slot.align_with(datatype::block_address(type, buffer));
-    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes,
-                         slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::again);
+    const auto into = choose_payload(slot, type, count, buffer, 0, CopyPath::CopyDestination::again);
+    datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes, into);
     link::commit(peer, slot, bytes);
     return true;
 }

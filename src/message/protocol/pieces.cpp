@@ -7,6 +7,7 @@
 #include "datatype/datatype.h"
 #include "message/protocol/incoming.h"
 #include "message/protocol/kernel_copy.h"
+#include "message/protocol/payload.h"
 #include "progress/blocking_wait.h"
 
 namespace starling::message::pieces {
@@ -81,10 +82,10 @@ bool put(SendRequest& request, uint32_t serial, uint32_t generation) {
     if (!reserve(request, bytes, slot)) return false;
     // The receiver's core has the header's cache line. If its words were stored now, the data would wait behind them in the store buffer.
     __builtin_prefetch(slot.header, 1);
-    if (datatype::is_block(*request.type, request.count))
-        slot.align_with(static_cast<std::byte*>(datatype::block_address(*request.type, request.buffer)) + request.moved);
+    const auto into =
+        choose_payload(slot, *request.type, request.count, request.buffer, request.moved, CopyPath::CopyDestination::streamed);
     datatype::pack(request.peer->copies, *request.type, request.count, request.buffer, request.moved, slot.payload, bytes,
-                   slot.rotates ? CopyPath::CopyDestination::rotation : CopyPath::CopyDestination::streamed);
+                   into);
     slot.header->kind = packet::PacketKind::fragment;
     slot.header->fragment = {generation, serial, request.moved};
     link::commit(*request.peer, slot, bytes);

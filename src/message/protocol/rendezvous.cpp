@@ -57,8 +57,14 @@ bool put(SendRequest& request) {
     if (!link::reserve(*request.peer, sizeof(Rts), slot)) return false;
     slot.header->kind = packet::PacketKind::rendezvous;
     slot.header->message = request.envelope();
-    Rts offer{request.bytes,       0, own_pid(), abandoned_sends(), request.serial, reach_of(*request.peer), request.waits,
-              sends_ahead(request)};
+    Rts offer;
+    offer.bytes = request.bytes;
+    offer.pid = own_pid();
+    offer.abandoned_sends = abandoned_sends();
+    offer.serial = request.serial;
+    offer.reach = reach_of(*request.peer);
+    offer.waits = request.waits;
+    offer.ahead = sends_ahead(request);
     if (request.synchronous && !request.withdrawn) open_verdict(request);
     offer.has_verdict = request.has_verdict || request.withdrawn;
     if (request.peer->supports(transport::kStreams))

@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t kTornMost = 1'000'000'000;
 }  // namespace
 
-// Four sums run side by side, because each step waits for the result of the one before.
+// Four sums of words run side by side: the bytewise hash of base/hash.h would take longer than the transfer of a long frame.
 uint32_t RcRing::check_of(const std::byte* frame, const RcSlotEnd& end) {
     constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
     constexpr size_t kLanes = 4;

@@ -92,8 +92,8 @@ class RcRing {
     std::byte* const memory_;
     verbs::Registration* registration_ = nullptr;
     uint32_t taken_ = kCounterStart;
-    uint64_t torn_since_ =
-        0;  ///< time (ns) since which the check of the next frame does not match; 0: it does, or there is no frame
+    /// Time (ns) since which the check of the next frame does not match; 0: it does, or there is no frame.
+    uint64_t torn_since_ = 0;
     RcRingOffer there_;
     uint32_t written_ = kCounterStart, credited_ = kCounterStart;
 };
