@@ -13,9 +13,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-const short = (n, units = ["", " k", " M", " G", " T"], base = 1000) => {
+const short = (n, units = ["", " k", " M", " G", " T"]) => {
   let unit = 0;
-  while (n >= (base === 1000 ? 999.5 : base) && unit < 4) { n /= base; ++unit; }
+  while (n >= 999.5 && unit < 4) { n /= 1000; ++unit; }
   return (unit === 0 ? String(Math.round(n * 10) / 10) : n.toPrecision(3)) + units[unit];
 };
 const bytes = n => short(n, [" B", " KB", " MB", " GB", " TB"]);

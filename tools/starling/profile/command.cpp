@@ -15,6 +15,7 @@
 #include "reader.h"
 #include "report.h"
 #include "show.h"
+#include "table.h"
 #include "what_if.h"
 
 namespace starling {
@@ -65,7 +66,7 @@ int refusable(const std::function<void()>& work) {
         work();
         return 0;
     } catch (const Refusal& refusal) {
-        fmt::print(stderr, "starling: {}\n", refusal.what());
+        fmt::print(stderr, "starling: {}\n", without_controls(refusal.what()));
         return 1;
     }
 }

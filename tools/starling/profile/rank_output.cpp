@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
+#include "report_parts.h"
 #include "show.h"
 #include "table.h"
 
 namespace starling::analysis {
 
 namespace {
-
-bool is_late(const RankTable& table, const RankRow& row) {
-    return std::binary_search(table.late.processes.begin(), table.late.processes.end(), row.process);
-}
 
 void add_amounts(const RankRow& row, Data& out) {
     out["compute"] = row.compute;
@@ -37,10 +34,8 @@ Data ranks_as_data(const Run& run, const RankTable& table, size_t most) {
     Data rows = Data::array();
     for (const size_t i : notable_rows(table, most)) {
         const RankRow& row = table.rows[i];
-        Data out{{"job", run.job_of(row.process).number},
-                 {"rank", run.rank_of(row.process)},
-                 {"host", run.host_of(row.process)},
-                 {"is_late", is_late(table, row)}};
+        Data out = process_as_data(run, row.process);
+        out["is_late"] = table.late.contains(row.process);
         add_amounts(row, out);
         rows.push_back(std::move(out));
     }

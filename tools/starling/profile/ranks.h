@@ -1,6 +1,7 @@
 // The table of ranks: the time that each process computed and waited, what it sent and received, and how late it was.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "run.h"
@@ -25,6 +26,7 @@ struct LateRanks {
     double waited = 0;                ///< time that the others waited for the group, all together
     double of_others = 0;             ///< time of the others, all together
     uint32_t others = 0;
+    bool contains(uint32_t process) const { return std::binary_search(processes.begin(), processes.end(), process); }
 };
 
 struct RankTable {

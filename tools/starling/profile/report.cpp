@@ -62,6 +62,10 @@ void add_head(const Run& run, Data& out) {
 
 }  // namespace
 
+Data process_as_data(const Run& run, uint32_t process) {
+    return {{"job", run.job_of(process).number}, {"rank", run.rank_of(process)}, {"host", run.host_of(process)}};
+}
+
 void add_rows(Data& out, const char* name, Data rows, const ReportWish& wish) {
     out["rows"][name] = rows.size();
     if (rows.size() > wish.rows) rows.erase(rows.begin() + static_cast<ptrdiff_t>(wish.rows), rows.end());

@@ -23,5 +23,7 @@ void add_connections(const Run& run, Data& out);
 /// Adds a list and the number of its entries, of which at most wish.rows are kept.
 void add_rows(Data& out, const char* name, Data rows, const ReportWish& wish);
 Data waits_of(const Waits& waits);
+/// Returns an object with the process's job, rank and host.
+Data process_as_data(const Run& run, uint32_t process);
 
 }  // namespace starling::analysis

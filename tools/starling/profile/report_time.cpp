@@ -103,11 +103,10 @@ void add_timeline(const Run& run, Data& out) {
                                            {"waited", part.waits.sum() * files}});
     }
     Data timeline = Data::array();
-    for (uint32_t process = 0; process < run.processes; ++process)
-        timeline.push_back({{"job", run.job_of(process).number},
-                            {"rank", run.rank_of(process)},
-                            {"host", run.host_of(process)},
-                            {"phases", std::move(lines[process])}});
+    for (uint32_t process = 0; process < run.processes; ++process) {
+        timeline.push_back(process_as_data(run, process));
+        timeline.back()["phases"] = std::move(lines[process]);
+    }
     out["timeline"] = std::move(timeline);
 }
 

@@ -15,10 +15,6 @@ Data amount(const Amount& of) { return {{"messages", of.messages}, {"bytes", of.
 /// Returns the number of messages and accesses.
 double talk(const Pair& pair) { return pair.all.messages + pair.in_memory.messages; }
 
-Data process(const Run& run, uint32_t number) {
-    return {{"job", run.job_of(number).number}, {"rank", run.rank_of(number)}, {"host", run.host_of(number)}};
-}
-
 void add_pairs(const Run& run, const ReportWish& wish, std::vector<Pair> pairs, Data& out) {
     std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& one, const Pair& other) { return talk(one) > talk(other); });
     const size_t count = pairs.size();
@@ -27,8 +23,8 @@ void add_pairs(const Run& run, const ReportWish& wish, std::vector<Pair> pairs, 
     if (pairs.size() > wish.rows) pairs.resize(wish.rows);
     Data rows = Data::array();
     for (const Pair& pair : pairs)
-        rows.push_back({{"a", process(run, pair.a)},
-                        {"b", process(run, pair.b)},
+        rows.push_back({{"a", process_as_data(run, pair.a)},
+                        {"b", process_as_data(run, pair.b)},
                         {"messages", talk(pair)},
                         {"bytes", pair.all.bytes + pair.in_memory.bytes},
                         {"connectable", pair.all.messages},
