@@ -105,10 +105,11 @@ bool is_trusted(const char* path) {
 
 /// Sets `program` to the path of `starling` beside the owner's program. Returns false if there is none that may be executed.
 bool find_starling(int32_t owner) {
+    if (owner <= 0 || owner == getpid()) return false;
     char link[32];
     std::snprintf(link, sizeof link, "/proc/%d/exe", owner);
     const ssize_t length = readlink(link, program, sizeof program - 1);
-    if (owner <= 0 || owner == getpid() || length <= 0 || program[0] != '/') return false;
+    if (length <= 0 || program[0] != '/') return false;
     program[length] = '\0';
     char* name = std::strrchr(program, '/') + 1;
     if (static_cast<size_t>(program + sizeof program - name) < sizeof "starling") return false;

@@ -22,6 +22,7 @@
 #include "control/start_server.h"
 #include "job/environment.h"
 #include "job/virtual_host.h"
+#include "launch/common/file_text.h"
 #include "launch/daemon/host_job.h"
 #include "launch/daemon/name_daemon.h"
 #include "launch/daemon/node_daemon.h"
@@ -112,17 +113,6 @@ int help_host(char** argv, int ready) {
     return faster ? 0 : 1;
 }
 
-// Reads a whole file. The list of hosts may be too long for a command line, so the starting process passes it in a file.
-bool read_whole(const char* path, std::string& out) {
-    FILE* file = std::fopen(path, "re");
-    if (!file) return false;
-    char buffer[65536];
-    for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) out.append(buffer, n);
-    const bool good = std::ferror(file) == 0;
-    std::fclose(file);
-    return good;
-}
-
 // Writes a byte every second, since starting daemons on many hosts takes long. Each step has a time limit; the byte shows the waiting
 // process that the start is in progress.
 void show_life(launch::EventLoop& loop, const int& ready, launch::StandingRoot& root) {
@@ -134,8 +124,8 @@ void show_life(launch::EventLoop& loop, const int& ready, launch::StandingRoot& 
 int keep_universe(char** argv, int ready) {
     read_config(false);
     signal(SIGPIPE, SIG_IGN);
-    std::string hosts;
-    if (chdir("/") != 0 || !read_whole(argv[2], hosts)) {
+    std::string hosts;  // in a file, since a command line may be too short for them
+    if (chdir("/") != 0 || !launch::read_text(argv[2], hosts)) {
         tell(ready, std::string("cannot read the hosts: ") + std::strerror(errno));
         return 1;
     }

@@ -99,7 +99,7 @@ void Launcher::describe(LocalJob& job, const JobSpec& spec) const {
     job::JobHeader& header = job.segment.header();
     std::snprintf(header.control_socket, sizeof header.control_socket, "%s", control_->name().c_str());
     store_command(spec.programs[0].argv, header.command);
-    for (const Program& program : spec.programs) job.programs.push_back(program.argv[0]);
+    for (const Program& program : spec.programs) job.programs.push_back(program.command());
 }
 
 // Reports the progress of a long start on a terminal.

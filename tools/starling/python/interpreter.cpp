@@ -75,7 +75,10 @@ class Child {
         for (const auto end = Clock::now() + kLimit; out.size() < kMostOutput;) {
             const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
             pollfd ready{output_, POLLIN, 0};
-            if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) == 0) return false;
+            if (left <= 0) return false;
+            const int count = poll(&ready, 1, static_cast<int>(left));
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) return false;
             char buffer[4096];
             const ssize_t got = read(output_, buffer, sizeof buffer);
             if (got == 0) return true;
