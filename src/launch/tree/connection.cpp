@@ -1,5 +1,7 @@
 #include "launch/tree/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -18,6 +20,12 @@ constexpr size_t kReadAtOnce = 256 * 1024;  // limit of bytes to read before oth
 constexpr int kMaxPieces = 64;
 
 }  // namespace
+
+void tune_socket(int fd) {
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+}
 
 TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::HandshakeRole role, const TreeCredentials& credentials,
                                Handlers handlers)

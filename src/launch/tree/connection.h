@@ -23,6 +23,10 @@ struct OutgoingFrame {
     std::string tail;
 };
 
+/// Sets the options of a TCP socket between daemons: a segment leaves at once, and its retransmissions do not double their timeout while
+/// little is in flight, so that a lost one delays a start or a death notice by a few tenths of a second.
+void tune_socket(int fd);
+
 /// A connection must not be destroyed within its own handlers: close() it there, and destroy it later.
 class TreeConnection {
   public:

@@ -1,7 +1,6 @@
 #include "launch/tree/listener.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -78,8 +77,7 @@ void TreeListener::on_connect(int listener) {
 }
 
 void TreeListener::admit(int fd) {
-    const int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    tune_socket(fd);
     // A daemon authenticates itself within a round trip. So if there are too many connections, the oldest is not from a daemon.
     if (unauthenticated_.size() >= kMaxStrangers) drop(unauthenticated_.begin());
     const auto it = unauthenticated_.insert(unauthenticated_.end(), {nullptr, EventLoop::Clock::now()});

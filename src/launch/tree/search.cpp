@@ -1,10 +1,10 @@
 #include "launch/tree/search.h"
 
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -15,6 +15,10 @@ namespace starling::launch {
 namespace {
 constexpr std::chrono::milliseconds kStagger{250};  // time before the next address is tried in parallel
 constexpr std::chrono::milliseconds kPause{100};    // pause between two rounds through all addresses
+// Time after which silent addresses are tried again, beside the attempts that are still open. On a network that loses packets TCP doubles
+// its timeouts: a connection that lost its SYN and then its first segment has sent nothing more for 9 s. A new one needs a round trip.
+constexpr std::chrono::milliseconds kSilence{2000};
+constexpr int kMostPerTarget = 4;  // limit of open attempts at one address; a further one replaces the oldest
 }  // namespace
 
 UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
@@ -62,14 +66,24 @@ void UplinkSearch::next() {
     if (stagger_ != 0) loop_.cancel(stagger_);
     stagger_ = 0;
     if (next_ == targets_.size()) {
-        if (attempts_.empty()) round_over();
+        if (attempts_.empty()) return round_over();
+        stagger_ = loop_.after(kSilence, [this] { begin_round(); });
         return;
     }
     stagger_ = loop_.after(kStagger, [this] {
         stagger_ = 0;
         next();
     });
+    make_room(next_);
     try_target(next_++);
+}
+
+// Closes the oldest attempt at an address at which as many are open as may be. The one that was sent the Attach stays.
+void UplinkSearch::make_room(size_t target) {
+    const auto at_target = [&](const Attempt& attempt) { return attempt.target == target; };
+    if (std::count_if(attempts_.begin(), attempts_.end(), at_target) < kMostPerTarget) return;
+    set_aside(std::find_if(attempts_.begin(), attempts_.end(),
+                           [&](const Attempt& attempt) { return at_target(attempt) && &attempt != asked_; }));
 }
 
 void UplinkSearch::try_target(size_t target) {
@@ -79,8 +93,7 @@ void UplinkSearch::try_target(size_t target) {
         return failed(attempt, "not a valid IPv4 address; report this as a bug of Starling", true);
     attempt->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (attempt->fd < 0) return failed(attempt, std::strerror(errno), false);
-    const int on = 1;
-    setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    tune_socket(attempt->fd);
     if (connect(attempt->fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 && errno != EINPROGRESS)
         return not_connected(attempt, errno);
     loop_.watch(attempt->fd, EPOLLOUT, [this, attempt](uint32_t) { on_connected(attempt); });

@@ -11,8 +11,8 @@
 
 namespace starling::launch {
 
-/// Tries addresses in order, in rounds. Tries the next address when the last one has failed or been silent for a while. The first daemon
-/// that proves the key and accepts this node is selected.
+/// Tries addresses in order, in rounds. Tries the next address when the last one has failed or been silent for a while, and all of them
+/// again while some stay silent. The first daemon that proves the key and accepts this node is selected.
 class UplinkSearch {
   public:
     struct FoundParent {
@@ -47,6 +47,7 @@ class UplinkSearch {
 
     void begin_round();
     void next();
+    void make_room(size_t target);
     void try_target(size_t target);
     void on_connected(Attempts::iterator attempt);
     void converse(Attempts::iterator attempt);
