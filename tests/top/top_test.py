@@ -287,6 +287,21 @@ class Wording(unittest.TestCase):
         self.assertIn("  1 rank on ", out)
 
 
+def holds_within(seconds, condition):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def runs(pid):
+    """Returns whether the process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class OtherHosts(unittest.TestCase):
     def test_agents_that_talk_without_end(self):
         for agent in ("yes", "cat /dev/zero"):
@@ -298,6 +313,23 @@ class OtherHosts(unittest.TestCase):
                     result = subprocess.run([STARLING, *command, "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT,
                                             env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
                     self.assertIn("faraway: the agent prints without end", result.stdout + result.stderr)
+
+    def test_agents_end_with_a_starling_that_is_killed(self):
+        """As mpiexec's end kills the diagnosis that runs at that moment."""
+        with tempfile.TemporaryDirectory() as folder:
+            script, number = Path(folder, "agent"), Path(folder, "pid")
+            script.write_text(f"#!/bin/sh\necho $$ > {number}.new\nmv {number}.new {number}\nexec sleep 1000\n", encoding="utf-8")
+            script.chmod(0o755)
+            with subprocess.Popen([STARLING, "why", "--host", "faraway"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}) as asking:
+                self.assertTrue(holds_within(LIMIT, number.exists))
+                asking.kill()
+            agent = int(number.read_text(encoding="utf-8"))
+            try:
+                self.assertTrue(holds_within(LIMIT, lambda: not runs(agent)), f"the agent {agent} is left")
+            finally:
+                if runs(agent):
+                    os.kill(agent, signal.SIGKILL)
 
     def test_a_carriage_return_of_the_agent_is_not_shown(self):
         """ssh ends its own lines with one."""

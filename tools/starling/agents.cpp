@@ -4,18 +4,19 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "base/config.h"
 #include "job/segment_view.h"
 #include "launch/common/hosts.h"
+#include "launch/common/process_start.h"
 #include "launch/common/text.h"
 
 extern char** environ;
@@ -76,28 +77,30 @@ void Agents::start(Host& host) const {
     std::vector<std::string> words = agent_words();
     words.insert(words.end(), {host.name, launch::shell_word(program)});
     words.insert(words.end(), words_.begin(), words_.end());
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-
+    const char* path = std::getenv("PATH");
+    const std::string agent = launch::find_program(words[0], path ? path : "/usr/local/bin:/usr/bin:/bin", "/");
+    if (agent.empty()) {
+        host.complaint = fmt::format("{}: {}", words[0], std::strerror(ENOENT));
+        return;
+    }
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         host.complaint = std::strerror(errno);
         return;
     }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    const int error = posix_spawnp(&host.agent, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
+    // The kernel kills the agent with this process, which mpiexec may kill at its end.
+    const std::vector<char*> arguments = launch::c_strings(words);
+    launch::ProcessStart order;
+    order.path = agent.c_str();
+    order.argv = arguments.data();
+    order.envp = environ;
+    order.output = order.error = ends[1];
+    const launch::StartedProcess agent_process = launch::start_process(order);
     close(ends[1]);
     host.fd = ends[0];
     fcntl(host.fd, F_SETFL, O_NONBLOCK);
-    if (error == 0) return;
-    host.agent = -1;
-    host.complaint = fmt::format("{}: {}", arguments[0], std::strerror(error));
+    host.agent = agent_process.error == 0 ? agent_process.pid : -1;
+    if (agent_process.error != 0) host.complaint = fmt::format("{}: {}", words[0], std::strerror(agent_process.error));
 }
 
 // Reads a limited amount from each host: an agent may print without end, or never end a line, and must not delay the other hosts and the
