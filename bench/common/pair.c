@@ -33,19 +33,21 @@ void bench_pair_end(Pair* pair) {
     if (pair->spawned) MPI_Comm_disconnect(&pair->comm);
 }
 
-static double lead_batch(const Pair* pair, PairRound round, void* context, long iterations) {
+/* Returns the seconds of a batch; *aside is the part of them that is not measured. */
+static double lead_batch(const Pair* pair, PairRound round, void* context, long iterations, double* aside) {
     MPI_Send(&iterations, 1, MPI_LONG, pair->peer, kControlTag, pair->comm);
     double before = bench_now();
-    double aside = round(pair, iterations, context);
-    return bench_now() - before - aside;
+    *aside = round(pair, iterations, context);
+    return bench_now() - before;
 }
 
-/* Returns the number of iterations that take the wanted time. A disturbance may make a batch longer, so the time must be reached three
- * times in a row. */
+/* Returns the number of iterations that take the wanted time, unmeasured work included. A disturbance may make a batch longer, so the time
+ * must be reached three times in a row. */
 static long calibrate(const Pair* pair, PairRound round, void* context, double wanted) {
+    double aside;
     long iterations = 1;
     for (int reached = 0; reached < 3;) {
-        if (lead_batch(pair, round, context, iterations) < wanted) {
+        if (lead_batch(pair, round, context, iterations, &aside) < wanted) {
             iterations *= 2;
             reached = 0;
         } else {
@@ -59,9 +61,13 @@ static Stats lead(const Pair* pair, const Options* options, PairRound round, voi
     static double times[kMaxBatches];
     int batches = options->batches < kMaxBatches ? options->batches : kMaxBatches;
     long iterations = options->iterations, stop = 0;
-    if (options->warm_up > 0) lead_batch(pair, round, context, options->warm_up);
+    double aside;
+    if (options->warm_up > 0) lead_batch(pair, round, context, options->warm_up, &aside);
     if (iterations == 0) iterations = calibrate(pair, round, context, options->seconds / batches / 2);
-    for (int i = 0; i < batches; ++i) { times[i] = lead_batch(pair, round, context, iterations) / (double)iterations * scale; }
+    for (int i = 0; i < batches; ++i) {
+        double seconds = lead_batch(pair, round, context, iterations, &aside);
+        times[i] = (seconds - aside) / (double)iterations * scale;
+    }
     MPI_Send(&stop, 1, MPI_LONG, pair->peer, kControlTag, pair->comm);
     return bench_stats(times, batches);
 }

@@ -47,8 +47,10 @@ GROUPS = {"p2p": "two processes of a job", "inter": "parents and children", "spa
 POOL_SIZES = tuple(1 << power for power in range(11, 21))
 LATENCY_SIZES = (8, 64, 512, 1024) + POOL_SIZES
 BANDWIDTH_SIZES = (65536, 1 << 18, 1 << 20, 4 << 20)
+MEDIUM_SIZES = (16384, 65536, 1 << 18, 1 << 20)
 RATE_SIZES = (8, 1024, 2048, 4096, 8192, 16384)
 COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
+PAIR_SIZES = (8, 4096) + MEDIUM_SIZES  # of collectives of two processes
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
 BETWEEN_GROUPS = ("barrier", "bcast", "allreduce", "alltoall", "reduce", "reduce_scatter", "allgather")
 OVERLAPS = ("isend-irecv", "ibarrier", "ibcast", "ireduce", "iallreduce", "iallgather", "ialltoall")
@@ -62,7 +64,8 @@ TARGETS = ("latency", "bandwidth", "message-rate", "latency-parent-child", "band
            "spawn-8", "spawn-32", "spawn-50-in-a-row", "connect", "hello-64", "memory-16", "barrier-2", "bcast-2",
            "allreduce-2", "alltoall-2", "barrier-4", "bcast-4", "allreduce-4", "alltoall-4", "barrier-16", "bcast-16",
            "allreduce-16", "alltoall-16", "barrier-1+7", "allreduce-1+7", "barrier-4+4", "allreduce-4+4")
-MESSAGES = ("latency", "latency-written", "bandwidth", "bandwidth-both", "message-rate", "allreduce-2", "alltoall-2")
+MESSAGES = ("latency", "latency-written", "bandwidth", "bandwidth-both", "message-rate", "burst", "late-receiver", "allreduce-2",
+            "alltoall-2")
 SETS = {"targets": TARGETS, "messages": MESSAGES}
 
 
@@ -90,15 +93,16 @@ def goal_of(case):
     if case.name in ("bandwidth", "bandwidth-both"):
         return {("", size): 1.1 for size in BANDWIDTH_SIZES}
     if case.group == "one-sided":
-        return {(prefix + what, size): 0.8 if size <= 1024 else 1.0 for prefix in ("", "create-", "exchanged-")
-                for what in ONE_SIDED for size in ONE_SIDED_SIZES}
+        goals = {(what, size): 0.8 if size <= 1024 else 1.0 for what in ONE_SIDED for size in ONE_SIDED_SIZES}
+        goals |= {(what, size): 0.9 for what in ("put", "get") for size in ONE_SIDED_SIZES if size >= 65536}
+        return {(prefix + what, size): goals[what, size] for prefix in ("", "create-", "exchanged-") for what, size in goals}
     if case.name.startswith("planned"):
         goals = {("neighbor-alltoall", size): 0.7 for size in (8, 1024, 16384)}
         return goals | {("neighbor-alltoall-start", size): 0.7 for size in (8, 1024, 16384)}
     if case.name == "message-rate":
         return {("", size): 1.2 for size in RATE_SIZES[1:]}
-    if case.name in ("allreduce-2", "alltoall-2"):
-        return {(case.name[:-2], size): 0.9 for size in (65536, 1 << 20)}
+    if case.name in ("allreduce-2", "alltoall-2", "bcast-2", "allgather-2"):
+        return {(case.name[:-2], size): 0.9 for size in MEDIUM_SIZES}
     return {}
 
 
@@ -134,6 +138,10 @@ def point_to_point(time):
         cases.append(Case("message-rate" + name, group, "message-rate", ranks,
                           ["-t", time, "-s", sizes(RATE_SIZES)] + extra, 30,
                           larger_is_better=True, limit=["message-rate", "8", time]))
+    cases.append(Case("burst", "p2p", "burst", 2, ["-t", time, "-s", sizes(MEDIUM_SIZES)], 60,
+                      note="per message; 64 are started at once"))
+    cases.append(Case("late-receiver", "p2p", "late-receiver", 2, ["-t", time, "-s", sizes(MEDIUM_SIZES)], 60,
+                      note="from the end of the receiver's computation of 100 us"))
     return cases
 
 
@@ -185,7 +193,7 @@ def collectives(time, quick):
             largest = 1 << 20
             if ranks > 2:
                 largest = 4096 if operation in ("alltoall", "allgather") else 65536 if quick else largest
-            wanted = [size for size in COLLECTIVE_SIZES if size <= largest]
+            wanted = [size for size in (PAIR_SIZES if ranks == 2 else COLLECTIVE_SIZES) if size <= largest]
             case = Case(f"{operation}-{ranks}", group, "collectives", ranks,
                         ["-o", operation, "-t", time, "-s", sizes(wanted)], 30)
             if operation == "barrier":
