@@ -6,6 +6,7 @@
 
 #include "launch/common/client_protocol.h"
 #include "launch/common/order.h"
+#include "launch/common/placement_preview.h"
 #include "launch/common/plan.h"
 
 using namespace starling;
@@ -34,6 +35,7 @@ void check_all(std::string_view bytes) {
     check<Submission>(bytes);
     check<SubmissionReply>(bytes);
     check<ClientNotice>(bytes);
+    check<PlacementPreview>(bytes);
 }
 
 JobSpec spec() {
@@ -128,6 +130,7 @@ const std::string* fuzz_seeds(size_t& count) {
         seed(SubmissionReply{1, true, "why", 4, {}}),
         seed(SubmissionReply{0, false, "", 4, {{"a", "b"}, {"/bin/sh"}, {{1, 0, 17}}}}),
         seed(ClientNotice{1, "a line\n"}),
+        seed(PlacementPreview{"", {2, 1}, {"a", "b"}, {0, 1, 0}, {"b"}}),
         seed(GoneReport{true, 3, 1}),
         seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}}),
         seed(HostOrder{.kind = OrderKind::table, .job = 7, .bytes = seed(PortTable{{0, true, {5, 6}}, {1, false, {7}}})}),

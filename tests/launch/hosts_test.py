@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import sys
 import time
 import unittest
@@ -502,6 +503,36 @@ class Standing(HostsCase):
         self.assertIn("mpiexec: host a has rank 0 of 1\n", err)
         self.assertRegex(err, rf"mpiexec: rank 0 on \S+ is bound to (core|cpus) {cpu}\b")
 
+    def test_a_dry_run_shows_the_placement_of_the_real_run(self):
+        show = ("sh", "-c", "echo $STARLING_RANK $FAKE_HOST")
+        for options in ((), ("-n", 3), ("--host", "b,a", "-n", 3), ("-n", 3, "--map-by", "node"), ("-ppn", "1"), ("-n", 5)):
+            code, out, err = self.mpiexec("--dry-run", *options, *show)
+            self.assertEqual((code, err), (0, ""), options)
+            places = {}
+            for host, ranks in re.findall(r"^host (\w+) would have ranks? (\S+)$", out, re.M):
+                for part in ranks.split(","):
+                    first, _, last = part.partition("-")
+                    places.update({rank: host for rank in range(int(first), int(last or first) + 1)})
+            _, real, _ = self.mpiexec(*options, *show)
+            self.assertEqual(places, {int(rank): host for rank, host in map(str.split, real.splitlines())}, options)
+        self.assertIn("ranks 0-3: true\n", self.mpiexec("--dry-run", "true")[1])  # as many as the daemons' hosts have slots
+
+    def test_a_dry_run_counts_the_jobs_that_run(self):
+        job = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "echo ready; exec sleep 60")
+        self.assertEqual([job.stdout.readline() for _ in range(2)], ["ready\n"] * 2)
+        asked = ("-n", 2, "sh", "-c", "echo $STARLING_RANK $FAKE_HOST")
+        code, out, err = self.mpiexec("--dry-run", *asked)
+        self.assertEqual((code, err), (0, ""))
+        _, real, _ = self.mpiexec(*asked)
+        self.assertEqual(out.splitlines()[0], f"host {real.split()[1]} would have ranks 0-1")
+        code, _, err = self.mpiexec("--dry-run", "--stdin", 7, *asked)
+        self.assertEqual(code, 127)
+        self.assertIn("the job has 2 processes", err)
+        code, out, err = self.mpiexec("--dry-run", "--host", "elsewhere:2", *asked)  # the daemons do not have that host
+        self.assertEqual((code, out.splitlines()[0]), (0, "host elsewhere would have ranks 0-1"), err)
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=LIMIT)
+
     def test_jobs_come_and_go(self):
         for _ in range(3):
             code, out, err = self.mpiexec("-n", 3, "-v", "sh", "-c", "echo $FAKE_HOST")
@@ -667,6 +698,17 @@ class StandingStart(HostsCase):
         process.send_signal(signal.SIGINT)
         self.assertNotEqual(process.wait(LIMIT), 0)
         self.assertEqual(self.left_after(8), {})
+
+    def test_a_dry_run_does_without_daemons_that_return_no_placement(self):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"\0starling-{os.geteuid()}-names-{self.environment['STARLING_UNIVERSE']}.hosts")
+            listener.listen()
+            process = self.popen(MPIEXEC, "--dry-run", "--host", "a:2", "true")
+            connection, _ = listener.accept()
+            connection.close()
+            out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, out), (0, "host a would have ranks 0-1\nranks 0-1: true\n"))
+        self.assertIn("the standing daemons closed the connection", err)
 
     def test_the_limit_is_the_user_s(self):
         slow = self.script('host=$1; shift; sleep 11; exec sh -c "$* apart $host"', "slow")

@@ -6,6 +6,7 @@
 #include "base/wire.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/order.h"
+#include "launch/common/placement_preview.h"
 
 namespace starling::launch {
 namespace {
@@ -73,6 +74,17 @@ TEST(StartReportLayout, ListsProcesses) {
     EXPECT_FALSE(decode(encode(report), read));
     report.processes.rows[1] = {1, 0, 17};  // nor such a host
     EXPECT_FALSE(decode(encode(report), read));
+}
+
+TEST(PlacementPreview, HasAHostForEachRank) {
+    PlacementPreview preview{"", {2, 1}, {"a", "b"}, {0, 1, 0}, {"b"}}, read;
+    ASSERT_TRUE(decode(encode(preview), read));
+    EXPECT_EQ(read.counts, preview.counts);
+    EXPECT_EQ(read.hosts, preview.hosts);
+    EXPECT_EQ(read.host_of_rank, preview.host_of_rank);
+    EXPECT_EQ(read.assumed, preview.assumed);
+    preview.host_of_rank[1] = 2;  // there is no such host
+    EXPECT_FALSE(decode(encode(preview), read));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
     launch::hold_debugged(options);
-    launch::Choice choice = launch::choose_way(options, !options.dry_run, {});
+    launch::Choice choice = launch::choose_way(options, true, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
         if (outcome.served) return with_profile(profile, options, outcome.exit_code);

@@ -19,6 +19,7 @@
 #include "control/local_socket.h"
 #include "control/well_known_socket.h"
 #include "launch/client/debugger_table.h"
+#include "launch/client/dry_run.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/common/signals.h"
@@ -67,7 +68,7 @@ class DaemonClient {
             end(128 + SIGPIPE);
         };
         loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
-        send(ClientMessage::submit, encode(submission()));
+        send(options_.dry_run ? ClientMessage::preview : ClientMessage::submit, encode(submission()));
         check_daemon();
         loop_.run();
         output_.drain();
@@ -199,6 +200,12 @@ class DaemonClient {
 
     void lost() {
         if (loop_.stopped() || finished_) return;
+        if (options_.dry_run) {
+            print(
+                "the standing daemons closed the connection (those of Starling 0.1.0 return no placement); the placement is "
+                "that of a run without them");
+            return loop_.stop(0);
+        }
         print("the standing daemon has ended, and the job with it");
         outcome_.served = true;
         end(1);
@@ -239,6 +246,8 @@ class DaemonClient {
         switch (static_cast<ClientMessage>(frame.kind)) {
             case ClientMessage::started:
                 return on_started(frame.payload);
+            case ClientMessage::placement:
+                return options_.dry_run && on_placement(frame.payload);
             case ClientMessage::output:
                 if (!decode(frame.payload, notice)) return false;
                 output_.write_lines(stream_of(notice.number), notice.bytes, [this] { send(ClientMessage::written, {}); });
@@ -257,6 +266,13 @@ class DaemonClient {
             default:
                 return false;
         }
+    }
+
+    bool on_placement(const std::string& payload) {
+        PlacementPreview preview;
+        if (!decode(payload, preview)) return false;
+        end(print_preview(preview, options_.programs));
+        return true;
     }
 
     bool on_started(const std::string& payload) {

@@ -1,9 +1,6 @@
 #include "launch/client/dry_run.h"
 
 #include <cstdio>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
 
 #include "launch/common/processor_placement.h"
 #include "launch/common/text.h"
@@ -20,25 +17,21 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
 
 }  // namespace
 
-int print_preview(const PlacementPreview& preview) {
+int print_preview(const PlacementPreview& preview, const std::vector<Program>& programs) {
     if (!preview.problem.empty()) {
         std::fprintf(stderr, "mpiexec: %s\n", preview.problem.c_str());
         return kCannotPlace;
     }
-    std::vector<std::pair<std::string, std::vector<uint32_t>>> hosts;
-    std::unordered_map<std::string_view, size_t> known;
-    for (uint32_t rank = 0; rank < preview.host_of_rank.size(); ++rank) {
-        const std::string& name = preview.host_of_rank[rank];
-        const auto [at, fresh] = known.try_emplace(name, hosts.size());
-        if (fresh) hosts.push_back({name, {}});
-        hosts[at->second].second.push_back(rank);
-    }
-    for (const auto& [name, ranks] : hosts) std::printf("host %s would have %s\n", name.c_str(), ranks_text(ranks).c_str());
+    std::vector<std::vector<uint32_t>> ranks_on(preview.hosts.size());
+    for (uint32_t rank = 0; rank < preview.host_of_rank.size(); ++rank) ranks_on[preview.host_of_rank[rank]].push_back(rank);
+    for (size_t host = 0; host < preview.hosts.size(); ++host)
+        std::printf("host %s would have %s\n", preview.hosts[host].c_str(), ranks_text(ranks_on[host]).c_str());
     uint32_t first = 0;
-    for (const Program& program : preview.programs) {
+    for (size_t i = 0; i < programs.size() && i < preview.counts.size(); ++i) {
+        const Program& program = programs[i];
         std::vector<uint32_t> ranks;
-        for (uint32_t i = 0; i < program.count; ++i) ranks.push_back(first + i);
-        first += program.count;
+        for (uint32_t j = 0; j < preview.counts[i]; ++j) ranks.push_back(first + j);
+        first += preview.counts[i];
         if (ranks.empty()) continue;
         std::string command;
         for (const std::string& word : program.argv) command += " " + shell_word(word);

@@ -76,7 +76,10 @@ class Terminal : public LocalClient {
     }
 
     int run(const std::string& why) {
-        if (options_.dry_run) return print_preview(universe_.preview(options_.spec(), hosts_of(options_.programs)));
+        if (options_.dry_run) {
+            const PlacementPreview preview = universe_.preview(options_.spec(), hosts_of(options_.programs));
+            return print_preview(preview, options_.programs);
+        }
         if (!prepare()) {
             std::fprintf(stderr, "mpiexec: %s\n", failure_text().data());
             return 1;

@@ -23,8 +23,11 @@ enum class ClientMessage : uint32_t {
     signal = 26,    ///< client → daemon: a signal for the ranks
     finished = 27,  ///< daemon → client: the exit code
     profile = 28,   ///< daemon → client: lines for the profile file
+    /// client → daemon: where the job of a Submission would run. Daemons of wire version 1.0 close the connection.
+    preview = 29,
+    placement = 30,  ///< daemon → client: reply to preview (PlacementPreview), or `started` if the daemon can't serve the job
 };
-static_assert(static_cast<uint32_t>(ClientMessage::profile) == static_cast<uint32_t>(control::MessageKind::last));
+static_assert(static_cast<uint32_t>(ClientMessage::placement) == static_cast<uint32_t>(control::MessageKind::last));
 
 constexpr control::MessageKind kind_of(ClientMessage message) { return static_cast<control::MessageKind>(message); }
 

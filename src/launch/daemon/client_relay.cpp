@@ -39,7 +39,8 @@ ClientRelay::ClientRelay(EventLoop& loop, HostAgent::SendOrder send)
                               .connection = id,
                               .message = static_cast<uint64_t>(frame.kind),
                               .bytes = frame.payload};
-              const bool submits = frame.kind == kind_of(ClientMessage::submit);
+              const bool submits =
+                  frame.kind == kind_of(ClientMessage::submit) || frame.kind == kind_of(ClientMessage::preview);
               if (submits && !submission_for_network(frame.payload, order.bytes)) return false;
               send_(kRoot, encode(order), false);
               return true;

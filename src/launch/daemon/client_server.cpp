@@ -2,7 +2,6 @@
 
 #include <deque>
 
-#include "launch/common/client_protocol.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -92,6 +91,7 @@ void ClientServer::on_host_lost(uint32_t host) {
 
 bool ClientServer::on_frame(ClientKey key, MessageKind kind, const std::string& payload) {
     if (kind == kind_of(ClientMessage::submit)) return submit(key, payload);
+    if (kind == kind_of(ClientMessage::preview)) return preview(key, payload);
     if (kind == MessageKind::status || kind == MessageKind::stop) {
         reply_to_tool(key, kind);
         return true;
@@ -123,9 +123,9 @@ void ClientServer::reply_to_tool(ClientKey key, MessageKind kind) {
     if (kind == MessageKind::stop && on_stop) on_stop();
 }
 
-bool ClientServer::submit(ClientKey key, const std::string& payload) {
+// Parses a submission. If the daemons can't serve it, answers the client. Returns false for an invalid one; then the connection is closed.
+bool ClientServer::accept(ClientKey key, const std::string& payload, std::optional<Submission>& out, SubmissionReply& reply) {
     Submission submission;
-    SubmissionReply reply;
     if (clients_.contains(key)) return false;
     if (!decode(payload, submission)) {
         if (understands(submission.version)) return false;
@@ -138,11 +138,29 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
     reply.hosts = universe_.offered();
     reply.text = universe_.refusal(submission.spec);
     reply.unknown_host = !reply.text.empty();
-    if (reply.unknown_host) reply.error_class = MPI_ERR_SPAWN;
-    if (reply.unknown_host) {
-        send(key, kind_of(ClientMessage::started), encode(reply));
+    if (!reply.unknown_host) {
+        out = std::move(submission);
         return true;
     }
+    reply.error_class = MPI_ERR_SPAWN;
+    send(key, kind_of(ClientMessage::started), encode(reply));
+    return true;
+}
+
+bool ClientServer::preview(ClientKey key, const std::string& payload) {
+    std::optional<Submission> submission;
+    SubmissionReply reply;
+    if (!accept(key, payload, submission, reply)) return false;
+    if (submission) send(key, kind_of(ClientMessage::placement), encode(universe_.preview(std::move(submission->spec))));
+    return true;
+}
+
+bool ClientServer::submit(ClientKey key, const std::string& payload) {
+    std::optional<Submission> accepted;
+    SubmissionReply reply;
+    if (!accept(key, payload, accepted, reply)) return false;
+    if (!accepted) return true;
+    Submission& submission = *accepted;
     Client& client = *(clients_[key] = std::make_unique<Client>(*this, key));
     client.style = submission.style;
     client.verbose = submission.verbose;
@@ -152,9 +170,10 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
     client.whole_environment = !submission.partial;
     client.directory = std::move(submission.directory);
     if (submission.timeout_seconds > 0) {
-        client.timer = loop_.after(std::chrono::seconds(submission.timeout_seconds), [this, &client, submission] {
+        const auto seconds = static_cast<int>(submission.timeout_seconds);
+        client.timer = loop_.after(std::chrono::seconds(seconds), [this, &client, seconds] {
             client.timer = 0;
-            if (!client.over) universe_.time_out(client, static_cast<int>(submission.timeout_seconds));
+            if (!client.over) universe_.time_out(client, seconds);
         });
     }
     universe_.submit(submission.spec, client, [this, key, reply](const PlacedOutcome& outcome) {

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "control/control_protocol.h"
+#include "launch/common/client_protocol.h"
 #include "launch/common/frame_server.h"
 #include "launch/universe/universe.h"
 
@@ -43,7 +45,9 @@ class ClientServer {
     };
 
     bool on_frame(ClientKey key, control::MessageKind kind, const std::string& payload);
+    bool accept(ClientKey key, const std::string& payload, std::optional<Submission>& out, SubmissionReply& reply);
     bool submit(ClientKey key, const std::string& payload);
+    bool preview(ClientKey key, const std::string& payload);
     void reply_to_tool(ClientKey key, control::MessageKind kind);
     void close_soon(ClientKey key);
     void on_close(ClientKey key);

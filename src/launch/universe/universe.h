@@ -13,6 +13,7 @@
 #include "control/control_protocol.h"
 #include "launch/common/host_facts.h"
 #include "launch/common/order.h"
+#include "launch/common/placement_preview.h"
 #include "launch/process/launcher.h"
 #include "launch/tree/tree.h"
 #include "launch/universe/host_agent.h"
@@ -48,14 +49,6 @@ struct UniverseHost {
         job::kNoHost;  ///< in state alias: index of the entry for the same machine. The alias's daemon only passes on messages
 };
 
-/// The placement of a job that is not started.
-struct PlacementPreview {
-    std::string problem;                    ///< reason why the job can't be placed; empty: it can
-    std::vector<Program> programs;          ///< the job's programs with their numbers of processes
-    std::vector<std::string> host_of_rank;  ///< name of each rank's host
-    std::vector<std::string> assumed;       ///< hosts whose number of cores is not known; this host's number is assumed
-};
-
 /// The root of a universe. Single-threaded, on the loop of the tree and the launcher.
 class Universe {
   public:
@@ -71,6 +64,8 @@ class Universe {
     /// Starts daemons on hosts that are new. `ready` is called when each host is up or has failed: with an empty text if all are up,
     /// otherwise with the first problem.
     void add_hosts(const std::vector<HostSlots>& hosts, bool offered, std::function<void(const std::string&)> ready);
+    /// Returns the placement that the job would get now.
+    PlacementPreview preview(JobSpec spec);
     /// Places a job on hosts to which no daemon is sent. Only for a universe that starts no job.
     PlacementPreview preview(JobSpec spec, const std::vector<HostSlots>& hosts);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
@@ -150,6 +145,7 @@ class Universe {
     std::vector<HostCapacity> capacities() const;
     bool offers_slots(const JobSpec& spec) const;
     bool set_counts(JobSpec& spec, std::string& problem);
+    bool prepare(JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem);
     bool find_rooms(const Program& program, bool spawned, PlacementRequest& request, std::string& problem);
     void start(const JobSpec& spec, JobClient& patron, bool spawned, Started started);
     void describe(UniverseJob& job, std::vector<uint32_t> host_of_rank);

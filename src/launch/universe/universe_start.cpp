@@ -135,23 +135,24 @@ static bool has_input_ranks(const JobSpec& spec, size_t size, std::string& probl
     return true;
 }
 
+// Sets the numbers of processes, and places them. Returns false with `problem` if the job can't be started.
+bool Universe::prepare(JobSpec& spec, bool spawned, std::vector<uint32_t>& host_of_rank, std::string& problem) {
+    if (spec.encrypts && tree_ && !config().encryption) {
+        problem =
+            "STARLING_ENCRYPTION=on is requested, but the standing daemons were started without it: stop them (starling daemon "
+            "stop) and "
+            "start them with it; or set it to off";
+        return false;
+    }
+    return set_counts(spec, problem) && place_job(spec, spawned, host_of_rank, problem) &&
+           has_input_ranks(spec, host_of_rank.size(), problem);
+}
+
 void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, Started started) {
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
     JobSpec spec = requested;
-    if (spec.encrypts && tree_ && !config().encryption) {
-        outcome.error_class = MPI_ERR_SPAWN;
-        outcome.text =
-            "STARLING_ENCRYPTION=on is requested, but the standing daemons were started without it: stop them (starling daemon "
-            "stop) and "
-            "start them with it; or set it to off";
-        return started(outcome);
-    }
-    if (!set_counts(spec, outcome.text) || !place_job(spec, spawned, host_of_rank, outcome.text)) {
-        outcome.error_class = MPI_ERR_SPAWN;
-        return started(outcome);
-    }
-    if (!has_input_ranks(spec, host_of_rank.size(), outcome.text)) {
+    if (!prepare(spec, spawned, host_of_rank, outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
     }
