@@ -53,9 +53,14 @@ int connect_to(const char* host) {
         return -1;
     }
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    tune_agent_socket(fd);
     timeval limit{connect_seconds, 0};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // Linux applies the send timeout to connect() too.
-    if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
+    // As ssh with ConnectionAttempts=3: where cables lose packets, all three that ask for the host's link address may be lost.
+    int error = connect(fd, found->ai_addr, found->ai_addrlen);
+    for (int again = 0; again < 2 && error != 0 && errno == EHOSTUNREACH; ++again)
+        error = connect(fd, found->ai_addr, found->ai_addrlen);
+    if (error != 0) {
         const char* reason = errno == EINPROGRESS ? "Connection timed out" : std::strerror(errno);
         std::fprintf(stderr, "agent: connect to host %s port %d: %s\n", host, agent_port, reason);
         close(fd);

@@ -1,8 +1,6 @@
 #include "session.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sys/signalfd.h>
@@ -108,8 +106,7 @@ int exit_code(pid_t pid) {
 void serve_agent(int connection) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGCHLD, SIG_DFL);
-    int on = 1;
-    setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    tune_agent_socket(connection);
     Frame kind;
     std::string line;
     if (!receive_frame(connection, kind, line) || kind != Frame::command) _exit(1);

@@ -18,7 +18,8 @@ constexpr std::chrono::milliseconds kPause{100};    // pause between two rounds 
 // Time after which silent addresses are tried again, beside the attempts that are still open. On a network that loses packets TCP doubles
 // its timeouts: a connection that lost its SYN and then its first segment has sent nothing more for 9 s. A new one needs a round trip.
 constexpr std::chrono::milliseconds kSilence{2000};
-constexpr int kMostPerTarget = 4;  // limit of open attempts at one address; a further one replaces the oldest
+constexpr int kMostUnreachable = 2;  // EHOSTUNREACH from one address that a start takes as final; each takes the kernel 3 s
+constexpr int kMostPerTarget = 4;    // limit of open attempts at one address; a further one replaces the oldest
 }  // namespace
 
 UplinkSearch::UplinkSearch(EventLoop& loop, const TreeCredentials& credentials, const std::vector<Ancestor>& candidates,
@@ -110,8 +111,10 @@ void UplinkSearch::on_connected(Attempts::iterator attempt) {
 
 void UplinkSearch::not_connected(Attempts::iterator attempt, int error) {
     const bool refused = error == ECONNREFUSED;
+    // The kernel also reports this error if the few packets that ask for the host's link address were lost.
+    const bool may_be_loss = error == EHOSTUNREACH && ++targets_[attempt->target].unreachable < kMostUnreachable;
     failed(attempt, refused ? "refused; no process listens there, or a firewall rejects it" : std::strerror(error),
-           refused || !patient_);
+           refused || !(patient_ || may_be_loss));
 }
 
 void UplinkSearch::converse(Attempts::iterator attempt) {

@@ -36,6 +36,7 @@ class UplinkSearch {
         std::string host;
         DaemonAddress endpoint;
         std::string outcome = "no answer; a firewall may drop what is sent to this port";
+        int unreachable = 0;  ///< connections that ended with EHOSTUNREACH
     };
     struct Attempt {
         size_t target;
