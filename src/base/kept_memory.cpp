@@ -11,6 +11,9 @@
 
 namespace starling {
 
+STARLING_STATE std::atomic<int> detail::reserve_users = 0;
+STARLING_STATE std::atomic<bool> detail::reserve_short = false;
+
 namespace {
 
 // Size and number of the reserved blocks. From a larger size on the allocator would return freed memory to the system at once, and a freed
@@ -25,9 +28,12 @@ STARLING_STATE std::new_handler before = nullptr;
 
 /// Frees one block of the reserve, so that `new` can retry its allocation: this is the new handler.
 void free_block() {
-    if (KeptMemory::is_open())
+    if (KeptMemory::is_open() || detail::reserve_users.load(std::memory_order_relaxed) > 0)
         for (auto& block : blocks)
-            if (void* mine = block.exchange(nullptr, std::memory_order_acq_rel)) return std::free(mine);
+            if (void* mine = block.exchange(nullptr, std::memory_order_acq_rel)) {
+                detail::reserve_short.store(true, std::memory_order_relaxed);
+                return std::free(mine);
+            }
     if (!before) throw std::bad_alloc();
     before();
 }
@@ -47,8 +53,12 @@ KeptMemory::~KeptMemory() {
 
 void KeptMemory::fill() {
     keeps.store(true, std::memory_order_relaxed);
-    for (auto& block : blocks)
+    bool is_whole = true;
+    for (auto& block : blocks) {
         if (!block.load(std::memory_order_relaxed)) block.store(std::malloc(kBlock), std::memory_order_release);
+        is_whole = is_whole && block.load(std::memory_order_relaxed);
+    }
+    detail::reserve_short.store(!is_whole, std::memory_order_relaxed);
     if (std::get_new_handler() != free_block) before = std::set_new_handler(free_block);
 }
 
@@ -60,6 +70,8 @@ bool KeptMemory::is_short() {
 }
 
 bool KeptMemory::is_open() { return scopes.load(std::memory_order_relaxed) > 0; }
+
+void KeptMemory::mark_left() { left.store(true, std::memory_order_relaxed); }
 
 bool KeptMemory::was_left() { return left.load(std::memory_order_relaxed); }
 

@@ -1,7 +1,9 @@
 #include "collective/collective_request.h"
 
+#include <new>
 #include <utility>
 
+#include "base/kept_memory.h"
 #include "collective/shm/stage_owner.h"
 #include "message/wait_report.h"
 #include "progress/engine.h"
@@ -28,11 +30,16 @@ int run(Task task, const OperationLabel& label) {
     start(std::move(task), request);
     if (request.done) return progress::error_of(request);
     request.label = label;
-    progress::wait(request, {label.function, progress::Expected::soon, [](const void* r, progress::WaitReporter& teller) {
-                                 report_wait(
-                                     static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label,
-                                     teller);
-                             }});
+    const progress::WaitSite site{
+        label.function, progress::Expected::soon, [](const void* r, progress::WaitReporter& teller) {
+            report_wait(static_cast<const CollectiveRequest*>(static_cast<const progress::Request*>(r))->label, teller);
+        }};
+    try {
+        progress::wait(request, site);
+    } catch (const std::bad_alloc&) {
+        // An arriving message did not fit into the reserve. The task still refers to buffers of active operations, so it cannot be left.
+        KeptMemory::end();
+    }
     return progress::error_of(request);
 }
 

@@ -49,11 +49,9 @@ class [[nodiscard]] Task {
         std::suspend_always initial_suspend() const noexcept { return {}; }
         FinalAwaiter final_suspend() const noexcept { return {}; }
         void return_value(int error) { result = error; }
-        // Handles std::bad_alloc, the only exception that can get here. Algorithms allocate only while none of their operations is active.
-        void unhandled_exception() noexcept {
-            if (KeptMemory::is_open()) KeptMemory::end();
-            result = fail(MPI_ERR_NO_MEM, "no memory for a collective operation");
-        }
+        // Handles std::bad_alloc, the only exception that can get here: the reserve did not suffice, and other participants wait for the
+        // messages that this task would still send and receive.
+        void unhandled_exception() noexcept { KeptMemory::end(); }
     };
 
     Task() = default;

@@ -1,5 +1,6 @@
 #include "mpi/coll/collective_call.h"
 
+#include <new>
 #include <utility>
 
 #include "base/counters.h"
@@ -82,8 +83,9 @@ void end(progress::Request& r) {
     persistent.destroy(request);
 }
 
-int start_again(progress::Request& r) {
-    auto& request = static_cast<PersistentCollective&>(r);
+int restart(PersistentCollective& request) {
+    KeptMemory::refill();
+    const KeptMemory::Use use;
     request.outcome = {};
     request.done = false;
     if (request.loan.begin) request.loan.begin(request.loan.state);
@@ -94,6 +96,13 @@ int start_again(progress::Request& r) {
     collective::start(std::move(task), request);
     notify_tools_of(ToolEvent::plan_started, request);
     return MPI_SUCCESS;
+}
+
+/// Starts a persistent operation. Ends the process if not even the reserve suffices, because the other members wait for it.
+int start_again(progress::Request& request) {
+    try {
+        return restart(static_cast<PersistentCollective&>(request));
+    } catch (const std::bad_alloc&) { KeptMemory::end(); }
 }
 
 constinit const progress::RequestClass kPersistent{.dispose = end, .start = start_again, .report_wait = report_pending};
@@ -120,6 +129,7 @@ extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request
 }
 
 CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
+    KeptMemory::refill();
     if (!comm_) [[unlikely]] {
         error_ = bad_comm(handle);
     } else if (threads_at_once()) [[unlikely]] {
@@ -268,6 +278,7 @@ int CollectiveCall::run(Task task) {
     if (!ok()) [[unlikely]]
         return error_;
     const int error = task.handle() ? collective::run(std::move(task), to_->label(calling)) : task.result();
+    has_ended_ = true;
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
 }
 
@@ -293,6 +304,7 @@ int CollectiveCall::start(Task task, MPI_Request* request) {
     made->label = to_->label(calling);
     collective::start(std::move(task), *made);
     *request = request_to_handle(made);
+    has_ended_ = true;
     return MPI_SUCCESS;
 }
 
@@ -310,6 +322,7 @@ int CollectiveCall::prepare(Task, MPI_Info info, MPI_Request* request) {
     ++counters.plans;
     attach_to(*made);
     *request = request_to_handle(made);
+    has_ended_ = true;
     notify_tools_of(ToolEvent::plan_made, *made);
     return MPI_SUCCESS;
 }

@@ -2,10 +2,12 @@
 // that must live as long as the operation.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/kept_memory.h"
 #include "collective/collective_request.h"
 #include "collective/comm_call.h"
 #include "collective/core/blocks.h"
@@ -37,6 +39,8 @@ class CollectiveCall {
     struct Persistent {};
     CollectiveCall(MPI_Comm handle, Persistent) : CollectiveCall(handle, false) { prepares_ = true; }
     ~CollectiveCall() {
+        if (!has_ended_ && ok() && std::uncaught_exceptions() > 0) [[unlikely]]
+            KeptMemory::mark_left();
         if (holds_) [[unlikely]]
             release_held();
     }
@@ -124,10 +128,12 @@ class CollectiveCall {
         return to_.emplace(*comm_, blocking_);
     }
     Lock lock_;
+    KeptMemory::Use use_;  ///< the other members wait for this one, even if it is out of memory
     comm::Comm* comm_;
     int error_ = MPI_SUCCESS;
     bool blocking_;
     bool prepares_ = false;
+    bool has_ended_ = false;  ///< whether this process's part of the call is done: run, started or prepared
     bool holds_ = false;  ///< whether this call holds references to the objects below, which other threads may free meanwhile
     std::optional<collective::CommCall> to_;
     const Datatype* types_[2] = {nullptr, nullptr};  ///< datatypes that start() retains
