@@ -15,8 +15,8 @@ constexpr int kCrowdedAfter = 2;  ///< a core is crowded if this number of the l
 
 void CoreWatch::see(uint32_t cpu, bool neighbour, uint64_t now) {
     neighbour_ = neighbour;
-    suspected_ = suspects_neighbour(now);
     if (now - vain_at_ > kVainNs) vain_ = 0;
+    suspected_ = may_have_unlisted_neighbour(now);
     if (!neighbour) shared_ = 0;
     if (contest_->cpu == cpu) return;
     Contest* const known = std::find_if(contests_, std::end(contests_), [cpu](const Contest& c) { return c.cpu == cpu; });
@@ -64,7 +64,9 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
     if (should_check_cores(look.now) || since_ == 0) asked_ = look.now;
     if (since_ == 0) since_ = look.now;
     if (look.short_of_cores) core_.suspect_neighbour(look.now);
-    const bool neighbour = look.neighbour || core_.suspects_neighbour(look.now);
+    // A wait that must not sleep has only yields to let another thread run.
+    core_.note_unlisted_peers(terms.unlisted_peers || !terms.may_sleep);
+    const bool neighbour = look.neighbour || core_.may_have_unlisted_neighbour(look.now);
     core_.see(look.cpu, neighbour, look.now);
     // If this thread changed cores, it is unknown on which of the two cores it was delayed, so no loss is recorded.
     if (checked_at_ != 0 && look.now > checked_at_ && stayed) core_.lost(look.now - checked_at_, look.now);
@@ -76,7 +78,8 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
     if (terms.may_sleep) {
         uint64_t patience = terms.spin_ns;
         if (contested) patience = std::min(patience, look.neighbour ? 0 : kContestedSpinNs);
-        if (!look.neighbour && core_.suspects_neighbour(look.now) && core_.yields_are_vain()) patience = 0;
+        if (!look.neighbour && core_.suspects_neighbour(look.now) && core_.yields_are_vain())
+            patience = std::min(patience, terms.unlisted_peers ? 0 : kContestedSpinNs);
         if (later_ || look.now - since_ >= patience) {
             if (contested && look.neighbour) core_.note_yield();
             announced_ = true;

@@ -52,6 +52,9 @@ class CoreWatch {
     /// while, because short waits do not check.
     void suspect_neighbour(uint64_t now) { suspicion_until_ = now + kSuspicionNs; }
     bool suspects_neighbour(uint64_t now) const { return now < suspicion_until_; }
+    /// Records whether a process that no visible table lists can cause the awaited events: a peer on another host, which may be another
+    /// container of this machine. Without such peers, yields that let no thread run refute the suspicion.
+    void note_unlisted_peers(bool exist) { unlisted_peers_ = exist; }
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
     /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to unknown threads.
     void note_yield() { ++shared_; }
@@ -71,6 +74,10 @@ class CoreWatch {
     /// Returns whether yields have no effect although threads wait for a core of this machine. The kernel then divides the core between
     /// groups of processes (sessions, containers), and a yield only affects the caller's group.
     bool yields_are_vain() const { return vain_ >= kVainYields; }
+    /// Returns whether waits should treat this core as one with a neighbour that no visible table lists.
+    bool may_have_unlisted_neighbour(uint64_t now) const {
+        return suspects_neighbour(now) && (unlisted_peers_ || !yields_are_vain());
+    }
 
   private:
     /// What is known of other threads that want one core. A contest is the time for which they are assumed to want it.
@@ -88,7 +95,7 @@ class CoreWatch {
     uint32_t vain_ = 0;      ///< number of consecutive yields in which no other thread ran while cores were short
     uint64_t vain_at_ = 0;   ///< time of the last yield
     uint32_t lateness_ = 0;  ///< history of yields, one bit each; 1: another thread ran meanwhile
-    bool crowded_ = false, suspected_ = false;
+    bool crowded_ = false, suspected_ = false, unlisted_peers_ = false;
     bool neighbour_ = false;
     /// Number of consecutive yields in which a neighbour ran, including sleeps that left the core to one.
     uint32_t shared_ = 0;
@@ -111,7 +118,8 @@ class Waiting {
     /// Parameters of the policy; they may change from step to step.
     struct BackoffSettings {
         bool may_sleep = true;
-        uint64_t spin_ns = 0;  ///< time to spin before a sleep, ns, if no other thread wants the core
+        uint64_t spin_ns = 0;         ///< time to spin before a sleep, ns, if no other thread wants the core
+        bool unlisted_peers = false;  ///< whether a process of another host can cause the awaited event
     };
     /// Observations about the core and the machine at one moment.
     struct CoreObservation {

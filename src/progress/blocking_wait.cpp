@@ -280,7 +280,8 @@ void Idle::check_core() {
     Waiting::CoreObservation seen = look();
     // Check for a shortage of cores only without a neighbour: a neighbour gets the core by a yield.
     if (may_block && !seen.neighbour && waiting_.should_check_cores(seen.now)) seen.short_of_cores = cores_are_short();
-    const Waiting::Act act = waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000});
+    const Waiting::Act act =
+        waiting_.next(seen, {may_block, static_cast<uint64_t>(live(config().spin_us)) * 1000, link::wait_descriptor() >= 0});
     if (waiting_.since() == seen.now) counted_ = seen.now;
     count_until(seen.now);
     publish_if_long(seen.now);

@@ -13,7 +13,7 @@ using Act = Waiting::Act;
 
 constexpr uint64_t kUs = 1000, kMs = 1'000'000;
 constexpr uint32_t kPollsAlone = 800;
-constexpr Waiting::BackoffSettings kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs};
+constexpr Waiting::BackoffSettings kAdaptive{true, 2 * kMs}, kPoll{false, 2 * kMs}, kWithOtherHosts{true, 2 * kMs, true};
 
 /// A core with the waiting process, neighbors (other ranks of the job, which also wait), and strangers (other programs, which compute).
 struct Core {
@@ -117,20 +117,20 @@ TEST(BackoffPolicy, YieldsIfTheMachineHasNoSpareCore) {
 TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     Core core;
     core.machine_short = true;
-    core.wait_for(1 * kMs, kAdaptive);
+    core.wait_for(1 * kMs, kWithOtherHosts);
     EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
     EXPECT_GT(core.sleeps, 0);
     // The policy tries a yield now and then, but not more often than allowed.
     const int yields = core.yields;
     const uint64_t began = core.now;
-    while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kAdaptive);
+    while (core.now < began + 1000 * kMs) core.wait_for(200 * kUs, kWithOtherHosts);
     EXPECT_GT(core.yields, yields);
     EXPECT_LE(core.yields - yields, static_cast<int>(CoreWatch::kVainYields * (1000 * kMs / CoreWatch::kVainNs)));
     // Now there is a process that benefits from yields.
     core.unseen = true;
-    core.wait_for(2 * CoreWatch::kVainNs, kAdaptive);
+    core.wait_for(2 * CoreWatch::kVainNs, kWithOtherHosts);
     const int sleeps = core.sleeps;
-    for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kAdaptive);
+    for (int i = 0; i < 1000; ++i) core.wait_for(200 * kUs, kWithOtherHosts);
     EXPECT_EQ(core.sleeps, sleeps);
     // If the settings forbid to sleep, the wait yields as before.
     Core poll;
@@ -138,6 +138,35 @@ TEST(BackoffPolicy, SleepsIfTheMachineHasNoSpareCoreAndYieldsAreInVain) {
     poll.wait_for(100 * kMs, kPoll);
     EXPECT_EQ(poll.sleeps, 0);
     EXPECT_GT(poll.yields, 100);
+}
+
+// All peers are in the tables of this host, so the threads that wait for cores belong to other programs.
+TEST(BackoffPolicy, VainYieldsRefuteTheSuspicionIfAllPeersAreListed) {
+    Core core;
+    core.machine_short = true;
+    core.wait_for(1 * kMs, kAdaptive);
+    EXPECT_EQ(core.yields, static_cast<int>(CoreWatch::kVainYields));
+    EXPECT_GT(core.sleeps, 0) << "a long wait leaves the core to the threads that wait for it";
+    EXPECT_TRUE(core.watch.suspects_neighbour(core.now));
+    EXPECT_FALSE(core.watch.crowded()) << "messages would take the paths for ranks that share a core";
+    // A message takes longer than the polls of a crowded core, and is received without a sleep.
+    const int yields = core.yields, sleeps = core.sleeps;
+    for (int i = 0; i < 500; ++i) core.wait_for(30 * kUs, kAdaptive);
+    EXPECT_EQ(core.sleeps, sleeps);
+    EXPECT_EQ(core.yields, yields);
+    Waiting wait(core.watch, false);
+    const uint64_t began = core.now;
+    while (core.step(wait, kAdaptive) != Act::announce) ASSERT_LT(core.now, began + kMs);
+    EXPECT_GE(core.now - began, Waiting::kContestedSpinNs);
+    EXPECT_LE(core.now - began, 50 * kPollsAlone + Waiting::kContestedSpinNs + 10 * kUs);
+    // A peer on another host may be in another container of this machine, and need this very core.
+    Core remote;
+    remote.machine_short = true;
+    remote.wait_for(1 * kMs, kWithOtherHosts);
+    EXPECT_TRUE(remote.watch.crowded());
+    const int before = remote.sleeps;
+    for (int i = 0; i < 100; ++i) remote.wait_for(30 * kUs, kWithOtherHosts);
+    EXPECT_GE(remote.sleeps, before + 100);
 }
 
 // The processes that lack cores are other programs. The policy notices that, as it notices strangers beside neighbors.
