@@ -17,9 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WRONG_USAGE = 2
 
 
-def run(program, *words, **environment):
+def run(program, *words, cores=None, **environment):
+    """Runs a program of the build, on the given cores only if there are any."""
     result = subprocess.run([BUILD / "bin" / program, *words], capture_output=True, text=True, timeout=60, check=False,
-                            env={**os.environ, **environment})
+                            env={**os.environ, **environment},
+                            preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None)
     return result.returncode, result.stdout, result.stderr
 
 
@@ -172,6 +174,51 @@ class Info(unittest.TestCase):
         parts = json.loads(run("starling", "info", "--json")[1])
         self.assertEqual(set(parts), {"installation", "transports", "networks", "protocols", "collectives", "functions",
                                       "shmem_functions", "variables", "counters"})
+
+    def copies(self, **settings):
+        code, out, err = run("starling", "info", "--copies", "--json", **settings)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(set(json.loads(out)), {"copies"})
+        return json.loads(out)["copies"]
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "copies between two cores need two")
+    def test_copies_are_measured_for_each_pair_of_cores(self):
+        cores = os.sched_getaffinity(0)
+        found = self.copies()
+        self.assertNotIn("problem", found)
+        self.assertGreaterEqual(len(found["pairs"]), 1)
+        for pair in found["pairs"]:
+            self.assertNotIn("problem", pair)
+            self.assertLessEqual(set(pair["cores"]), cores)
+            self.assertGreater(pair["line_ns"], 0)
+            self.assertEqual([row["bytes"] for row in pair["sizes"]], [1 << power for power in range(14, 21)])
+            for row in pair["sizes"]:
+                times = {way: row[f"{way}_us"] for way in ("ordinary", "past_caches", "kernel")}
+                times = {way: value for way, value in times.items() if value is not None}
+                self.assertEqual(row["fastest"], min(times, key=times.get))
+                self.assertGreater(min(times.values()), 0)
+        self.assertEqual([row["class"] for row in found["rule"]], ["close", "near", "far"])
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "copies between two cores need two")
+    def test_chosen_copies_follow_the_settings(self):
+        def chosen(**settings):
+            rows = self.copies(**settings)["pairs"][0]["sizes"]
+            return {row["bytes"]: row["chosen"] if row["kernel_us"] is not None else "forbidden" for row in rows}
+
+        limits = chosen(STARLING_EAGER_LIMIT="32768", STARLING_STREAM_LIMIT="0", STARLING_SPLIT_LIMIT="262144")
+        if "forbidden" in limits.values():
+            self.skipTest("a container forbids the copies of the kernel, between which the settings choose")
+        self.assertEqual((limits[32768], limits[131072], limits[262144]), ("eager", "kernel", "both"))
+        self.assertEqual(chosen(STARLING_LONG_PROTOCOL="kernel")[1 << 20], "kernel")
+        self.assertEqual(chosen(STARLING_STREAM_LIMIT="0", STARLING_SINGLE_COPY="off")[1 << 20], "pieces")
+
+    def test_one_core_has_no_copies_to_measure(self):
+        core = {min(os.sched_getaffinity(0))}
+        found = self.copies(cores=core)
+        self.assertEqual(found["pairs"], [])
+        self.assertIn("one core only", found["problem"])
+        _, out, _ = run("starling", "info", "--copies", cores=core)
+        self.assertIn(found["problem"], out)
 
 
 unittest.main()

@@ -15,6 +15,7 @@
 #include "base/version.h"
 #include "collective/select.h"
 #include "control/start_server.h"
+#include "copies/copies.h"
 #include "functions.h"
 #include "message/protocol/table.h"
 #include "networks.h"
@@ -184,6 +185,7 @@ OrderedJson collect(const InfoOptions& parts, bool overview) {
     if (parts.transports) out["transports"] = transport_list();
     if (parts.transports) out["networks"] = network_list();
     if (parts.protocols) out["protocols"] = protocol_list();
+    if (parts.copies) out["copies"] = measure_all_copies();
     if (parts.collectives) {
         collective::read_overrides();
         out["collectives"] = collective::describe_selection();
@@ -275,6 +277,7 @@ void print(const OrderedJson& all) {
                        one["used"] ? "used" : "not used (STARLING_IP_INTERFACES)", one["running"] ? "" : ", link down");
     }
     if (all.contains("protocols")) print_protocols(all["protocols"]);
+    if (all.contains("copies")) print_copies(all["copies"]);
     if (all.contains("collectives"))
         fmt::print("\nCollectives: the algorithm of each call\n{}", all["collectives"].get<std::string>());
     for (const auto& [key, standard] : {std::pair{"functions", "MPI"}, std::pair{"shmem_functions", "OpenSHMEM"}}) {
@@ -302,7 +305,7 @@ void print(const OrderedJson& all) {
 int info(const InfoOptions& options) {
     read_config(true);
     const bool named = options.variables || options.missing || options.functions || options.transports || options.collectives ||
-                       options.counters || options.protocols;
+                       options.counters || options.protocols || options.copies;
     const bool overview = options.all || !named, summary = overview && !options.all && !options.json;
     InfoOptions parts = options;
     if (overview) parts.transports = parts.variables = true;

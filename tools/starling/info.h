@@ -7,7 +7,8 @@ namespace starling {
 struct InfoOptions {
     bool variables = false, missing = false, functions = false, transports = false, collectives = false;
     bool counters = false, protocols = false;
-    bool all = false;  ///< all parts, but only the numbers of functions
+    bool copies = false;  ///< not among all parts, because it measures for seconds
+    bool all = false;     ///< all parts, but only the numbers of functions
     bool json = false;
 };
 

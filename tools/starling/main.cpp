@@ -46,6 +46,8 @@ void add_info(CLI::App& app, int& result) {
     command->add_flag("--transports", options->transports, "Transports, and whether they are usable here");
     command->add_flag("--collectives", options->collectives, "The algorithm of each collective call");
     command->add_flag("--protocols", options->protocols, "The protocols for messages, and when each is chosen");
+    command->add_flag("--copies", options->copies,
+                      "Measured copies between the cores of this machine, and what is chosen there");
     command->add_flag("--counters", options->counters, "The counters of every process");
     command->add_flag("--json", options->json, "Everything, or the parts that are named, as JSON");
     command->callback([options, &result] { result = info(*options); });

@@ -36,6 +36,7 @@ class ProcessorMap {
     /// `threads`: in the order of the machine, so that neighbors share parts.
     explicit ProcessorMap(std::vector<HardwareThread> threads) : threads_(std::move(threads)) {}
     bool empty() const { return threads_.empty(); }
+    const std::vector<HardwareThread>& threads() const { return threads_; }
 
     /// Takes processors for `count` processes of one job on this host, in the order of their ranks. Prefers processors with few processes,
     /// so that repeated spawns spread. Returns an empty string, or a sentence that describes the error.
