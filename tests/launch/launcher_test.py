@@ -6,6 +6,7 @@
 A test must not leave any process behind.
 """
 
+import fcntl
 import os
 import pathlib
 import pty
@@ -19,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -463,6 +465,31 @@ class Output(Case):
         while piece := os.read(process.stdout.fileno(), 65536):
             out += piece
         self.assertEqual((process.wait(LIMIT), out), (0, b"one\r\n" * 200))
+
+    def test_pieces_of_lines_keep_their_bytes_and_order(self):
+        source = random.Random(5)
+        text = "".join(source.choices(["\n", "\r", "\r\n", "word", "x" * 3000], [3, 2, 1, 6, 1], k=3000))
+        cuts = sorted(source.sample(range(1, len(text)), 400))
+        pieces = [text[begin:end] for begin, end in zip([0] + cuts, cuts + [len(text)])]
+        file = pathlib.Path(self.directory, "pieces.py")
+        file.write_text(f"import os\nfor piece in {pieces!r}:\n    os.write(1, piece.encode())\n")
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", f"[ $STARLING_RANK = 1 ] || exec {sys.executable} {file}")
+        out = b""
+        while piece := os.read(process.stdout.fileno(), 65536):  # bytes, because text would lose carriage returns
+            out += piece
+        self.assertEqual((out.decode(), process.wait(LIMIT)), (text, 0))
+
+    def test_much_output_enlarges_its_pipe(self):
+        process = self.popen(MPIEXEC, "-n", 2, "yes", "a line of a rank")
+        held = lambda: struct.unpack("i", fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, b"\0" * 4))[0]
+        deadline = time.monotonic() + LIMIT
+        while held() <= 65536 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertGreater(held(), 65536)
+        process.terminate()
+        while piece := os.read(process.stdout.fileno(), 1 << 16):
+            self.assertNotIn(b"ranka", piece)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_last_words_come_before_what_mpiexec_says(self):
         file = pathlib.Path(self.directory, "both")

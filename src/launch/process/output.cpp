@@ -23,7 +23,10 @@ namespace starling::launch {
 
 namespace {
 
-constexpr size_t kBuffer = 64 * 1024;          // capacity of a pipe
+constexpr size_t kBuffer = 64 * 1024;  // capacity of a pipe
+// Capacity of the output's pipe once much is written to it. A full pipe takes only small pieces, and for each the writer and the reader
+// would wait for the pipe's lock.
+constexpr size_t kLargePipe = 256 * 1024, kMuchPending = 32 * 1024;
 constexpr size_t kLongestLine = 64 * 1024;     // limit of a line; longer lines are split
 constexpr size_t kEnoughPending = 256 * 1024;  // unwritten bytes beyond which the ranks' pipes are not read
 constexpr size_t kMostRest = 1024 * 1024;      // limit for the rest of a pipe (its capacity): some processes write without end
@@ -63,14 +66,19 @@ bool open_terminal(int like, int (&ends)[2]) {
     return false;
 }
 
-// Returns how many bytes of `text` can be passed on as whole lines; the search begins at `from`. A carriage return overwrites the line,
-// unless a newline follows it, which may arrive later.
-size_t whole_until(std::string_view text, size_t from) {
-    const size_t newline = text.rfind('\n');
-    const size_t whole = newline == std::string_view::npos || newline < from ? 0 : newline + 1;
-    if (text.size() < 2) return whole;
-    const size_t back = text.rfind('\r', text.size() - 2);
-    return back == std::string_view::npos || back < from ? whole : std::max(whole, back);
+// Returns where in `text` the unfinished line begins; npos: nowhere, because all of it continues an earlier line. A carriage return
+// overwrites the line, unless a newline follows it, which may arrive later.
+size_t unfinished_from(std::string_view text) {
+    const auto last = [](std::string_view in, char sought) {
+        const void* found = in.empty() ? nullptr : memrchr(in.data(), sought, in.size());
+        return found ? static_cast<size_t>(static_cast<const char*>(found) - in.data()) : std::string_view::npos;
+    };
+    const size_t newline = last(text, '\n');
+    const size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
+    const size_t none = begin > 0 ? begin : std::string_view::npos;
+    if (text.size() - begin < 2) return none;
+    const size_t back = last(text.substr(begin, text.size() - begin - 1), '\r');
+    return back == std::string_view::npos ? none : begin + back;
 }
 
 // Returns the local time, with a space after it.
@@ -235,16 +243,21 @@ void OutputTagger::add_text(OutputSource& source, std::string_view text) {
     source.bytes += text.size();
     if (!source.route.prefix.empty() || source.route.timestamp) return add_tagged(source, text);
     std::string& line = source.line;
-    const size_t from = line.empty() ? 0 : line.size() - 1;
-    const bool begun = !line.empty();
-    if (begun) text = line.append(text);
-    size_t whole = whole_until(text, from);
-    if (text.size() - whole >= kLongestLine) whole = text.size();
-    put(source, text.substr(0, whole));
-    if (begun) {
-        line.erase(0, whole);
+    const size_t begin = unfinished_from(text);
+    if (begin != std::string_view::npos) {
+        put(source, line);
+        put(source, text.substr(0, begin));
+        line.assign(text.substr(begin));
     } else {
-        line.assign(text.substr(whole));
+        if (line.size() > 1 && line.back() == '\r') {  // text other than a newline follows
+            put(source, std::string_view(line).substr(0, line.size() - 1));
+            line.erase(0, line.size() - 1);
+        }
+        line.append(text);
+    }
+    if (line.size() >= kLongestLine) {
+        put(source, line);
+        line.clear();
     }
     if (!line.empty() && source.patience == 0)
         source.patience =
@@ -314,7 +327,7 @@ void OutputTagger::write_out(OutputSink& sink, bool may_block) {
     int patience = may_block ? kLastWait : 0;
     while (sink.written < sink.pending.size()) {
         pollfd ready{sink.fd, POLLOUT, 0};
-        if (!sink.never_blocks && poll(&ready, 1, patience) == 0) break;
+        if (!sink.never_blocks && poll(&ready, 1, patience) == 0 && !enlarge_pipe(sink)) break;
         if (write_chunk(sink)) continue;
         // Some terminals are reported ready but take no data.
         if (patience <= 0) break;
@@ -337,12 +350,22 @@ void OutputTagger::write_out(OutputSink& sink, bool may_block) {
     }
 }
 
+// Enlarges the output's pipe if it is small and much is pending for it. Returns whether it did. The user's limit for pipes may forbid it.
+bool OutputTagger::enlarge_pipe(OutputSink& sink) {
+    if (sink.pipe_bytes == 0 || sink.pipe_bytes >= kLargePipe || sink.pending.size() - sink.written < kMuchPending)
+        return false;
+    const int bytes = fcntl(sink.fd, F_SETPIPE_SZ, static_cast<int>(kLargePipe));
+    if (bytes > 0) sink.pipe_bytes = static_cast<size_t>(bytes);
+    return bytes > 0;
+}
+
 // Returns how many bytes a pipe that poll reports as ready takes in one piece without blocking. PIPE_BUF bytes always fit. Half of its
 // capacity minus its content fits too, since its pages are at least half full. A longer piece might be split.
-size_t OutputTagger::chunk_size(const OutputSink& sink) {
-    int held;
+size_t OutputTagger::chunk_size(OutputSink& sink) {
+    int held = 0;
     if (sink.pipe_bytes / 2 <= PIPE_BUF || ioctl(sink.fd, FIONREAD, &held) != 0 || held < 0) return PIPE_BUF;
     const auto full = static_cast<size_t>(held);
+    if (full >= sink.pipe_bytes / 2) enlarge_pipe(sink);
     return full < sink.pipe_bytes / 2 ? std::max<size_t>(sink.pipe_bytes / 2 - full, PIPE_BUF) : PIPE_BUF;
 }
 

@@ -129,7 +129,8 @@ class OutputTagger {
     void close_unused_files();
     void report(const std::string& sentence);
     void write_out(OutputSink& sink, bool may_block);
-    static size_t chunk_size(const OutputSink& sink);
+    static bool enlarge_pipe(OutputSink& sink);
+    static size_t chunk_size(OutputSink& sink);
     bool write_chunk(OutputSink& sink);
     void lose(OutputSink& sink, int error);
     void report_reader_closed();
