@@ -12,6 +12,8 @@ namespace starling::progress {
 /// Polls of the awaited words before anything else is polled. Most partners arrive within a fraction of a microsecond, or much later. A
 /// partner on this core cannot arrive before this process yields.
 inline constexpr int kFlagSpins = 30;
+/// Polls of the awaited words on a crowded core if all awaited partners are on other cores: 1 µs, as long as a yield that lets a neighbour run takes.
+inline constexpr int kCrowdedFlagSpins = 60;
 /// Yields of a wait before the engine takes over, which may sleep. On a crowded core only the first poll after each yield is useful.
 inline constexpr int kCrowdedYields = 30;
 

@@ -25,6 +25,20 @@ struct NodeWait {
     const comm::NeighborEdge* edges = nullptr;  ///< if set, [first, last) are indices into this array of edges
 
     int participant(int i) const { return edges ? edges[i].rank : i; }
+
+    /// Returns whether the wait may be for a participant that needs the waiting process's core (`is_here`), and so arrives only after a
+    /// yield. If all missing writers are on other cores, they mostly arrive sooner than a yield returns. A process that yields meanwhile
+    /// finds the operation complete one turn later, and its core needs three turns for two barriers instead of two. Waits for a root or
+    /// for readers always yield: there the others on this core need not be at the same operation, and mostly have work.
+    template <class IsHere, class HasWritten>
+    bool needs_yield(int me, IsHere is_here, HasWritten has_written) const {
+        if (who != Who::writers) return true;
+        for (int i = first; i < last; ++i) {
+            const int other = participant(i);
+            if (other != me && is_here(other) && !has_written(other)) return true;
+        }
+        return false;
+    }
 };
 
 /// One operation in progress, with the same number on all participants. `Layout` locates its words; `Derived` has sync(), see stage.h, and

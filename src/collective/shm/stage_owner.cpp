@@ -7,11 +7,13 @@
 #include "collective/algorithms.h"
 #include "collective/channel_exchange.h"
 #include "collective/collective_request.h"
+#include "job/places.h"
 #include "link/host_memory.h"
 #include "link/peer.h"
 #include "link/transports.h"
 #include "message/receive.h"
 #include "progress/blocking_wait.h"
+#include "progress/core_sharing.h"
 #include "progress/engine.h"
 #include "progress/flag_wait.h"
 
@@ -103,6 +105,20 @@ void EngineSync::report_missing(const NodeWait& what, const Layout& layout, prog
 template void EngineSync::report_missing(const NodeWait&, const NodeLayout&, progress::WaitReporter&) const;
 template void EngineSync::report_missing(const NodeWait&, const LaneLayout&, progress::WaitReporter&) const;
 
+bool EngineSync::needs_yield(const NodeWait& what) const {
+    if (participants() > NodeLayout::kFew) return true;
+    const NodeLayout layout(reports.area, participants());
+    const uint32_t core = progress::own_core();
+    const auto is_here = [&](int i) {
+        const std::atomic<uint32_t>* place = doorbells_[static_cast<size_t>(i)]->place();
+        return place && (place->load(std::memory_order_relaxed) & job::CpuLocation::kCpu) == core;
+    };
+    const auto has_written = [&](int i) {
+        return EngineStage::reached(layout.slot(i, what.sequence).sequence.load(), what.sequence);
+    };
+    return what.needs_yield(me_, is_here, has_written);
+}
+
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
     LongWait ready{*this, condition, argument, what};
     const progress::WaitSite site{
@@ -116,6 +132,10 @@ bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeW
     for (int i = 0; i < progress::kCrowdedYields && progress::core_is_crowded(); ++i) {
         if (!progress::yield_core()) break;
         if (ready()) return ready.here;
+        for (int spins = needs_yield(what) ? 0 : progress::kCrowdedFlagSpins; spins > 0; --spins) {
+            __builtin_ia32_pause();
+            if (ready()) return ready.here;
+        }
         progress::poll();
     }
     if (!ready()) progress::wait_for_flags(ready, site);

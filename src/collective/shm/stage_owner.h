@@ -96,7 +96,9 @@ class EngineSync {
 
     template <class Condition>
     bool wait(Condition condition, const NodeWait& what) const {
-        for (int i = progress::core_is_crowded() ? progress::kFlagSpins - 1 : 0; i < progress::kFlagSpins; ++i) {
+        int polls = progress::kFlagSpins;
+        if (progress::core_is_crowded()) polls = needs_yield(what) ? 1 : progress::kCrowdedFlagSpins;
+        for (; polls > 0; --polls) {
             if (condition()) return true;
             __builtin_ia32_pause();
         }
@@ -136,6 +138,9 @@ class EngineSync {
 
   private:
     struct LongWait;
+    /// Returns whether a wait on a crowded core should yield at once, see NodeWait::needs_yield(). With many participants each core has
+    /// several of them, and the search would take as long as a yield, so the answer is always true.
+    bool needs_yield(const NodeWait& what) const;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
     bool has_member_ended() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && find_ended(); }
     bool find_ended() const;
