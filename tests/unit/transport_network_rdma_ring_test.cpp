@@ -1,11 +1,13 @@
 // Direct rings over RC (transport/network/rdma/rdma_ring.h): short frames are written into memory that the receiver polls, in one order
 // with all other frames of the connection. Under any failure, undelivered frames were not reported as delivered.
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "base/config.h"
 #include "rc_sides.h"
 #include "transport/network/rdma/rc_connection.h"
+#include "transport/network/rdma/rdma_ring.h"
 
 namespace starling::network {
 namespace {
@@ -233,6 +235,44 @@ TEST_P(RcRingTest, ClosedPortsAreNotUsed) {
     EXPECT_EQ(a.port.registered, 0u);
     run();
     EXPECT_EQ(a.broken + b.broken, 2);
+}
+
+/// Returns a frame of the longest length whose words all differ.
+std::vector<std::byte> counted_frame() {
+    std::vector<std::byte> frame(RcRing::kMost + 8);
+    for (size_t i = 0; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i * 7 + i / 256);
+    return frame;
+}
+
+// Both ends of a connection compute the check, and they may belong to different releases: the word-by-word formula must not change.
+TEST(RcRingCheck, EqualsTheWordByWordFormulaForAllLengths) {
+    const std::vector<std::byte> frame = counted_frame();
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+    for (uint32_t bytes = 0; bytes <= RcRing::kMost; ++bytes) {
+        const RcSlotEnd end{bytes * 3, 5, bytes, 0, 0, 7};
+        uint64_t sums[] = {end.after, end.consumed, end.bytes, end.stamp};
+        for (size_t i = 0; i < (bytes + 7) / 8; ++i) {
+            uint64_t word;
+            std::memcpy(&word, frame.data() + 8 * i, sizeof word);
+            sums[i % 4] = (sums[i % 4] ^ word) * kFactor;
+        }
+        uint64_t all = 0;
+        for (const uint64_t sum : sums) all = (all ^ sum ^ sum >> 32) * kFactor;
+        ASSERT_EQ(RcRing::check_of(frame.data(), end), all >> 32) << bytes << " bytes";
+    }
+}
+
+TEST(RcRingCheck, DiffersIfAnyWordOfTheFrameHasNotArrived) {
+    const std::vector<std::byte> frame = counted_frame();
+    for (uint32_t bytes = 1; bytes <= RcRing::kMost; bytes += 13) {
+        const RcSlotEnd end{1, 2, bytes, 0, 0, 3};
+        const uint32_t whole = RcRing::check_of(frame.data(), end);
+        for (size_t at = 0; at < (bytes + 7) / 8 * 8; at += 8) {
+            std::vector<std::byte> torn = frame;
+            std::memset(torn.data() + at, 0, 8);
+            ASSERT_NE(RcRing::check_of(torn.data(), end), whole) << bytes << " bytes without the word at " << at;
+        }
+    }
 }
 
 /// One owner of rings with more peers than rings.
