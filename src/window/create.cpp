@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -50,11 +51,22 @@ void abandon_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
     if (claims[0].stage != collective::kNoArea) collective::stage_of(comm).abandon_next(claims[0].stage);
 }
 
+/// Returns what the user can do about a failed allocation. Memory that neighbours can map is a file, so it needs a descriptor, and the limit
+/// of file sizes applies.
+const char* remedy_for(int system_error) {
+    if (system_error == EMFILE || system_error == ENFILE) return "raise `ulimit -n`";
+    return system_error == EFBIG ? "raise `ulimit -f`" : "free memory, or request less";
+}
+
 /// Checks the window infos of all members. Returns the same error class on all members.
 int check(const std::vector<WindowInfo>& claims, int flavor) {
     for (size_t rank = 0; rank < claims.size(); ++rank) {
         const int error = claims[rank].error;
-        if (error == MPI_ERR_NO_MEM) return fail(error, "rank %zu has no memory for its part of the window", rank);
+        if (error == MPI_ERR_NO_MEM) {
+            const int reason = claims[rank].system_error;
+            return fail(error, "rank %zu cannot allocate its part of the window: %s; %s", rank, std::strerror(reason),
+                        remedy_for(reason));
+        }
         if (error) return fail(error, "rank %zu has passed invalid arguments; that process's error text names them", rank);
         if (claims[rank].flavor != flavor)
             return fail(MPI_ERR_RMA_FLAVOR, "rank %zu has called a different function to create the window", rank);
@@ -222,6 +234,7 @@ int refuse(comm::Comm& comm, const CreateParams& wanted) {
     mine.context = comm::kNoContext;
     mine.flavor = wanted.flavor;
     mine.error = wanted.error;
+    mine.system_error = ENOMEM;
     mine.stage = collective::kNoArea;
     std::vector<WindowInfo> claims;
     if (exchange(comm, mine, claims) == MPI_SUCCESS) abandon_stage(comm, claims);
@@ -239,8 +252,9 @@ void fill(Window& window, comm::Comm& comm, const CreateParams& wanted, WindowIn
     find_neighbours(window, comm.local_group());
     if (wanted.flavor == MPI_WIN_FLAVOR_SHARED) window.offsets.reserve(static_cast<size_t>(comm.size));
     if (comm.rank == 0) mine.context = comm::new_context();
-    if (!allocate(window, wanted.alignment)) mine.error = MPI_ERR_NO_MEM;
-    if (!make_board(window)) mine.error = MPI_ERR_NO_MEM;
+    errno = ENOMEM;
+    if (!allocate(window, wanted.alignment) || !make_board(window)) mine.error = MPI_ERR_NO_MEM;
+    mine.system_error = errno;
     mine.memory = window.pages.name();
     mine.board = reinterpret_cast<uint64_t>(window.board_memory);
     expose(window);
@@ -262,7 +276,10 @@ Window* begin(comm::Comm& comm, const CreateParams& wanted, WindowInfo& mine) {
         window = window_pool.create();
         window->errhandler = comm::errors_are_fatal()->retain();
         fill(*window, comm, wanted, mine);
-    } catch (const std::bad_alloc&) { mine.error = MPI_ERR_NO_MEM; }
+    } catch (const std::bad_alloc&) {
+        mine.error = MPI_ERR_NO_MEM;
+        mine.system_error = ENOMEM;
+    }
     return window;
 }
 

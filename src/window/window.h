@@ -36,7 +36,8 @@ struct WindowInfo {
     uint64_t board;          ///< address of the host's lock table in the shared heap; only set by the host's first process
     int64_t stage;           ///< area of the window's shared-memory stage; only set by rank 0; kNoArea: none
     int32_t flavor;
-    int32_t error;  ///< error class of the process's arguments, or MPI_ERR_NO_MEM if it has no memory for its part
+    int32_t error;         ///< error class of the process's arguments, or MPI_ERR_NO_MEM if it has no memory for its part
+    int32_t system_error;  ///< errno value that is the reason of MPI_ERR_NO_MEM
 };
 
 /// A value of every process, stored once if all are equal.

@@ -2,6 +2,7 @@
 // and in spawn's array, codes that the program adds, and codes so old that their sentence is overwritten. With
 // STARLING_ERROR_CODES=classes a code is the class itself.
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "dynamic.h"
 
@@ -46,9 +47,10 @@ static void two_calls(void) {
     expect(same, MPI_ERR_RANK, "no rank 90211");
     in_thread(expect_first, &first);
     expect(second, MPI_ERR_TAG, "tag -4711");
-    expect(MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_SELF), MPI_ERR_RANK, "there is no rank 1 in a communicator of 1 process");
-    CHECK(!strstr(text_of(first), "of 1 processes") && (strstr(text_of(first), "mpiexec -n N") != NULL) == (size == 1), "the remedy is wrong: %s",
-          text_of(first));
+    expect(MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_SELF), MPI_ERR_RANK,
+           "there is no rank 1 in a communicator of 1 process");
+    CHECK(!strstr(text_of(first), "of 1 processes") && (strstr(text_of(first), "mpiexec -n N") != NULL) == (size == 1),
+          "the remedy is wrong: %s", text_of(first));
     CHECK(strncmp(text_of(first), "MPI_ERR_RANK: ", 14) == 0, "the text begins with the class: %s", text_of(first));
 }
 
@@ -206,6 +208,29 @@ static void only_classes(void) {
     EXPECT_INT(codes[1], MPI_ERR_SPAWN);
 }
 
+// A window's memory is a file, so limits of files and of descriptors apply. The text names the limit, on every rank.
+static void limits_of_windows(void) {
+    const struct {
+        int resource;
+        rlim_t limit;
+        const char* remedy;
+    } limits[] = {{RLIMIT_FSIZE, 4096, "`ulimit -f`"}, {RLIMIT_NOFILE, 3, "`ulimit -n`"}};
+    for (int i = 0; i < 2; i++) {
+        struct rlimit before, low;
+        CHECK(getrlimit(limits[i].resource, &before) == 0, "getrlimit");
+        low = before;
+        low.rlim_cur = limits[i].limit;
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        CHECK(setrlimit(limits[i].resource, &low) == 0, "setrlimit");
+        long* memory = NULL;
+        MPI_Win window = MPI_WIN_NULL;
+        const int code = MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+        CHECK(setrlimit(limits[i].resource, &before) == 0, "setrlimit");
+        expect(code, MPI_ERR_NO_MEM, "rank 0 cannot allocate its part of the window");
+        expect(code, MPI_ERR_NO_MEM, limits[i].remedy);
+    }
+}
+
 int main(int argc, char** argv) {
     int provided;
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
@@ -218,6 +243,7 @@ int main(int argc, char** argv) {
         only_classes();
     } else {
         never_returned();
+        limits_of_windows();
         two_calls();
         statuses();
         looked_at_twice();

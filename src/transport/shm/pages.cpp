@@ -31,13 +31,16 @@ bool machine_has(uint64_t bytes) {
         most = memory_limit();
         if (sysinfo(&info) == 0) most = std::min(most, (uint64_t{info.totalram} + info.totalswap) * info.mem_unit);
     }
+    if (bytes > most) errno = ENOMEM;
     return bytes <= most;
 }
 
 /// Returns whether the limit of file sizes permits `bytes`. Beyond the limit ftruncate does not only fail but raises SIGXFSZ.
 bool within_file_limit(uint64_t bytes) {
     rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+    const bool within = getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+    if (!within) errno = EFBIG;
+    return within;
 }
 
 /// Reserves address space at a multiple of `alignment`. Returns null if there is not enough.
@@ -112,7 +115,9 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
     struct stat status;
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 || fstat(descriptor, &status) != 0 ||
         !map(descriptor, limit, alignment)) {
+        const int error = errno;
         close(descriptor);
+        errno = error;
         return false;
     }
     owned_ = true;

@@ -29,7 +29,8 @@ class Pages {
         return *this;
     }
 
-    /// Creates and maps `bytes` of zeroed memory; untouched pages take no memory. Returns false if the system has not enough.
+    /// Creates and maps `bytes` of zeroed memory; untouched pages take no memory. Returns false, with errno, if the system has not enough
+    /// memory, descriptors (EMFILE) or file size (EFBIG).
     bool make(uint64_t bytes, uint64_t alignment = 0);
     /// Creates and maps memory that is hidden (not accessible) until show().
     bool make_hidden(uint64_t bytes);

@@ -51,6 +51,7 @@ void show(SegmentRegion own) {
 bool make() {
     ExchangedHeap made;
     uint64_t bytes = room();
+    if (bytes < kGiveBack) errno = EFBIG;  // only the limit of file sizes makes the heap so small
     // Retry with a quarter of the size, since there may be less address space than memory.
     while (bytes >= kGiveBack && !made.pages.make_hidden(bytes)) bytes = bytes / 4 / kPage * kPage;
     // The failure is not remembered: later there may be a free descriptor, or memory.
@@ -73,7 +74,10 @@ void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment) 
     if (alignment > kHugePage || (!exchanged && !make())) return nullptr;
     if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
     const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
-    if (offset == Heap::kNone) return nullptr;
+    if (offset == Heap::kNone) {
+        errno = ENOMEM;
+        return nullptr;
+    }
     if (!exchanged->pages.show(exchanged->heap.high_water())) {
         exchanged->heap.free(offset);
         return nullptr;

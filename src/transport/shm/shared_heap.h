@@ -12,7 +12,7 @@
 namespace starling::shm {
 
 /// Allocates `bytes` (not 0) at a multiple of `alignment`, a power of two. The process whose region is `own` publishes the heap to its
-/// neighbors. Returns null if the system cannot provide shared memory.
+/// neighbors. Returns null, with errno, if the system cannot provide shared memory.
 void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment);
 /// Frees memory that allocate_exchanged() returned; returns false if `memory` is not such memory.
 bool free_exchanged(void* memory);
