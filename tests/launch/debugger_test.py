@@ -155,6 +155,14 @@ class Debug(unittest.TestCase):
         os.close(fd)
         self.assertTrue(all("breakpoint 2 at" in pane for pane in panes), panes)
 
+    def test_a_program_that_cannot_start_is_refused_before_gdb_runs(self):
+        for name, says in (("./nonesuch", "No such file"), ("nonesuch", "neither in PATH"), ("/etc/passwd", "chmod"), ("/", "directory")):
+            result = subprocess.run([MPIEXEC, "--debug", "-n", "2", name], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    timeout=LIMIT, check=False)
+            self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (127, "", 1), result.stderr)
+            self.assertIn(f"cannot start '{name}' in directory", result.stderr)
+            self.assertIn(says, result.stderr)
+
     def test_what_cannot_be_debugged_is_refused(self):
         for words, says in ((["--debug=x"], "is not a list of ranks"), (["--debug=5"], "no such rank"), (["--debug=0,1"], "needs a terminal")):
             result = subprocess.run([MPIEXEC, *words, "-n", "2", "sleep", "60"], stdin=subprocess.DEVNULL, capture_output=True, text=True,

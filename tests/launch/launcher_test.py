@@ -259,6 +259,19 @@ class Starting(Case):
         path.chmod(0o755)
         self.assertIn("interpreter or loader", self.mpiexec("./bad")[2])
 
+    def test_a_value_without_equals_is_taken_as_the_program(self):
+        """mpiexec says how the value is written, and leaves no profile of a job that did not start."""
+        for option, value in (("--profile", "./x.prof"), ("--debug", "1")):
+            code, out, err = self.mpiexec(option, value, "-n", 2, "echo", 1)
+            self.assertEqual((code, out, err.count("\n")), (127, "", 1), err)
+            self.assertIn(f"'{option}' takes a value only as '{option}=VALUE', so '{value}' was taken as the program", err)
+        code, _, err = self.mpiexec("--profile=named", "./nonesuch")
+        self.assertEqual((code, err.count("\n")), (127, 1), err)
+        self.assertEqual(os.listdir(self.directory), [])
+        code, _, err = self.mpiexec("--profile=/dev/null", "./nonesuch")
+        self.assertEqual((code, os.path.exists("/dev/null")), (127, True))
+        self.assertNotIn("VALUE", self.mpiexec("--debug", "-n", 1, "./nonesuch")[2])
+
     def test_a_program_of_another_machine_is_no_script(self):
         """The kernel runs neither, but the shell runs a script without #!."""
         path = pathlib.Path(self.directory, "program")
@@ -298,6 +311,13 @@ class Starting(Case):
         self.assertEqual((code, err.count("\n")), (1, 1))
         self.assertRegex(err, r"hosts', line 2: 'example' is not known here")
         self.assertIn("/no/file", self.mpiexec("--hostfile", "/no/file", "echo", 1)[2])
+
+    def test_files_without_lines_are_refused(self):
+        """Their first line might never end."""
+        for option in ("--hostfile", "--rankfile", "--configfile"):
+            code, out, err = self.mpiexec(option, "/dev/zero", *([] if option == "--configfile" else ["echo", 1]))
+            self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+            self.assertIn("'/dev/zero', line 1: it has more than 1048576 characters", err)
 
     def test_help_and_version(self):
         self.assertIn("--timeout", self.mpiexec("--help")[1])

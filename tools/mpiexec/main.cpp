@@ -76,7 +76,11 @@ int main(int argc, char** argv) {
     }
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
-    launch::hold_debugged(options);
+    if (const std::string problem = launch::hold_debugged(options); !problem.empty()) {
+        profile.discard();
+        complain(problem);
+        return launch::kCannotStart;
+    }
     launch::Choice choice = launch::choose_way(options, true, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);

@@ -59,6 +59,7 @@ class DaemonClient {
         }
         if (const std::string problem = open_output_files(output_, options_.output); !problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+            profile_.discard();
             outcome_ = {.served = true, .text = {}, .exit_code = kCannotStart};
             return outcome_;
         }
@@ -286,7 +287,8 @@ class DaemonClient {
         started_ = true;
         profile_.use(loop_);
         if (reply.error_class != 0) {
-            std::fprintf(stderr, "mpiexec: %s\n", reply.text.c_str());
+            std::fprintf(stderr, "mpiexec: %s%s\n", reply.text.c_str(), options_.start_hint.c_str());
+            profile_.discard();
             end(kCannotStart);
             return true;
         }

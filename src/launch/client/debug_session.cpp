@@ -1,6 +1,7 @@
 #include "launch/client/debug_session.h"
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,6 +63,34 @@ std::vector<std::string> tmux_command(const std::string& tmux, const std::string
     return words;
 }
 
+/// Returns the PATH of the processes of this program.
+std::string search_path_of(const Program& program) {
+    if (!program.search_path.empty()) return program.search_path;
+    const char* path = std::getenv("PATH");
+    std::string found = path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+    for (const auto& [name, value] : program.environment)
+        if (name == "PATH") found = value;
+    return found;
+}
+
+/// Replaces the program's name by that of its file if an option chose where it is searched. Returns a sentence if there is no such program.
+std::string find_debugged(Program& program) {
+    const std::string found = find_program(program.argv[0], search_path_of(program), program.directory);
+    StartedProcess failed;
+    failed.step = "exec";
+    if (found.empty()) return start_failure(program.argv[0], program.directory, failed);
+    const bool relative = found[0] != '/' && !program.directory.empty();
+    const std::string file = relative ? program.directory + "/" + found : found;
+    struct stat status;
+    if (access(file.c_str(), X_OK) != 0)
+        failed.error = errno;
+    else if (stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+        failed.error = EACCES;
+    if (failed.error != 0) return start_failure(program.argv[0], program.directory, failed);
+    if (!program.search_path.empty()) program.argv[0] = found;
+    return {};
+}
+
 }  // namespace
 
 bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks) {
@@ -78,18 +107,18 @@ bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks) {
     }
 }
 
-void hold_debugged(Options& options) {
-    if (options.debugged.empty()) return;
+std::string hold_debugged(Options& options) {
+    if (options.debugged.empty()) return {};
     std::string list = ",";
     for (const uint32_t rank : options.debugged) list += std::to_string(rank) + ",";
     const std::string script = "case '" + list + R"(' in *",$STARLING_RANK,"*) kill -STOP $$;; esac; exec "$@")";
     for (Program& program : options.programs) {
-        const std::string found =
-            program.search_path.empty() ? std::string() : find_program(program.argv[0], program.search_path, program.directory);
-        if (!found.empty()) program.argv[0] = found;
+        // The shell starts the program later, when a debugger is attached already, so a wrong name is reported now.
+        if (const std::string problem = find_debugged(program); !problem.empty()) return problem + options.start_hint;
         program.started_later = program.argv[0];
         program.argv.insert(program.argv.begin(), {"/bin/sh", "-c", script, "sh"});
     }
+    return {};
 }
 
 pid_t start_debuggers(const std::vector<pid_t>& processes, std::string& problem) {

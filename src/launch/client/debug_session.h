@@ -14,8 +14,9 @@ namespace starling::launch {
 /// Parses "0,3" into ranks. Returns false for any other text.
 bool parse_debugged(const std::string& text, std::vector<uint32_t>& ranks);
 
-/// Changes the commands so that the ranks of --debug stop before their program starts. mpiexec itself must start the job.
-void hold_debugged(Options& options);
+/// Changes the commands so that the ranks of --debug stop before their program starts. mpiexec itself must start the job. Returns an empty
+/// string, or a sentence about a program that cannot start.
+std::string hold_debugged(Options& options);
 
 /// Starts gdb on one process, or tmux with a pane of gdb for each of several, in this process's terminal and process group. The processes
 /// must be those that hold_debugged() has stopped, or will. Returns the child's pid, or -1 with the reason in `problem`.

@@ -61,11 +61,13 @@ void OptionParser::section() {
     program_forward_.reset();
     counted_ = false;
     bare_hosts_.clear();
+    without_value_.clear();
     while (next_ < arguments_.size() && error_.empty()) {
         const std::string& argument = arguments_[next_];
         if (argument.size() < 2 || argument[0] != '-') break;
         ++next_;
         if (argument == "--") break;
+        without_value_.clear();
         option(argument);
         if (out_.help || out_.version) {
             next_ = arguments_.size();
@@ -81,6 +83,9 @@ void OptionParser::section() {
                                                 : "no program given; try: mpiexec -n 4 ./program";
         return;
     }
+    if (!without_value_.empty())
+        out_.start_hint = "; '" + without_value_ + "' takes a value only as '" + without_value_ + "=VALUE', so '" +
+                          program_.argv[0] + "' was taken as the program";
     any_counted_ |= counted_;
     if (!counted_) leave_count_open();
     program_.appnum = static_cast<int32_t>(out_.programs.size());
@@ -112,6 +117,7 @@ void OptionParser::option(const std::string& given) {
     if (const SharedName* shared = find_shared_name(name); shared && shared->says) say_meaning(given, *shared);
     std::array<std::string, 2> values;
     if (found->values == kAttached) {
+        if (!has_attached) without_value_ = given;
         values[0] = attached;
         if (has_attached && attached.empty()) error_ = "option '" + given + "' has an empty value";
         has_attached = false;

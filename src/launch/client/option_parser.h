@@ -126,6 +126,7 @@ class OptionParser {
     PlacementOptions placement_;
     int config_files_ = 0;
     bool counted_ = false, any_counted_ = false;
+    std::string without_value_;                   ///< the command's last option, if it may have =VALUE and has none
     std::unordered_set<std::string> bare_hosts_;  ///< hosts of the command that --host names without a number, in lower case
     std::string rank_file_;
     std::vector<std::string> host_of_rank_;  ///< host of each rank, from the rank file

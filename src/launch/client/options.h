@@ -41,6 +41,7 @@ struct Options {
     std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
     std::vector<uint32_t> debugged;  ///< ranks on which a debugger runs; empty: none
+    std::string start_hint;  ///< end of the sentence about a job that cannot start: an option's value that is a program here
     bool profile = false;
     std::string profile_file;  ///< name of the profile; empty: made from the application's name
     bool help = false;

@@ -1,6 +1,7 @@
 #include "launch/client/profile_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -117,6 +118,20 @@ void ProfileFile::close() {
     flush();
     if (fd_ < 0) return;
     complete_ = ::close(fd_) == 0;
+    fd_ = -1;
+}
+
+void ProfileFile::discard() {
+    if (fd_ < 0) return;
+    if (loop_ && timer_ != 0) loop_->cancel(timer_);
+    timer_ = 0;
+    waiting_.clear();
+    // The name may be that of a pipe or a device.
+    struct stat opened, named;
+    const bool is_own = fstat(fd_, &opened) == 0 && S_ISREG(opened.st_mode) && lstat(name_.c_str(), &named) == 0 &&
+                        opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+    if (is_own) unlink(name_.c_str());
+    ::close(fd_);
     fd_ = -1;
 }
 

@@ -28,6 +28,8 @@ class ProfileFile {
     void use(EventLoop& loop) { loop_ = &loop; }
     /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
     bool write(std::string_view lines);
+    /// Deletes the file, because the job did not start.
+    void discard();
     /// Writes the buffered lines and those of the call sites, and closes the file. The loop is not used afterwards.
     void close();
 

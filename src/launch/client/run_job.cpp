@@ -86,6 +86,7 @@ class Terminal : public LocalClient {
         }
         if (const std::string problem = open_output_files(launcher_.output(), options_.output); !problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
+            profile_file_.discard();
             launcher_.shut_down();
             return kCannotStart;
         }
@@ -141,10 +142,7 @@ class Terminal : public LocalClient {
     void on_hosts(const std::string& problem) {
         hosts_are_up_ = true;
         if (ending_) return;
-        if (!problem.empty()) {
-            std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
-            return end(kCannotStart);
-        }
+        if (!problem.empty()) { return fail_to_start(problem); }
         const auto up = [](const UniverseHost& host) { return host.state == UniverseHost::HostState::up; };
         const auto others = std::count_if(universe_.hosts().begin() + 1, universe_.hosts().end(), up);
         detail("daemons are up on " + number_of(static_cast<uint64_t>(others), "other host"));
@@ -152,12 +150,15 @@ class Terminal : public LocalClient {
         start();
     }
 
+    void fail_to_start(const std::string& reason) {
+        std::fprintf(stderr, "mpiexec: %s%s\n", reason.c_str(), options_.start_hint.c_str());
+        profile_file_.discard();
+        end(kCannotStart);
+    }
+
     void start() {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
-            if (outcome.job == 0) {
-                std::fprintf(stderr, "mpiexec: %s\n", outcome.text.c_str());
-                return end(kCannotStart);
-            }
+            if (outcome.job == 0) { return fail_to_start(outcome.text); }
             show_to_debugger(outcome.processes);
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.

@@ -22,23 +22,36 @@ std::vector<std::string> words_of(std::string_view text) {
     return words;
 }
 
+namespace {
+
+constexpr size_t kLongestTextLine = 1 << 20;  ///< bytes; a longer line is no text, and might never end
+
+/// Reads the next line, without its end, or the first kLongestTextLine + 1 bytes of a longer one. Returns false at the end of the file.
+bool read_bounded_line(FILE* file, std::string& line) {
+    line.clear();
+    int c = getc_unlocked(file);
+    const bool any = c != EOF;
+    for (; c != EOF && c != '\n' && line.size() <= kLongestTextLine; c = getc_unlocked(file)) line += static_cast<char>(c);
+    return any;
+}
+
+}  // namespace
+
 std::string read_lines(const std::string& what, const std::string& path,
                        const std::function<std::string(std::string_view)>& take) {
     FILE* file = std::fopen(path.c_str(), "re");
     if (!file) return "cannot read the " + what + " '" + path + "': " + std::strerror(errno);
-    std::string problem;
-    char* line = nullptr;
-    size_t capacity = 0;
+    std::string problem, line;
     int number = 0;
     errno = 0;
-    for (ssize_t length; problem.empty() && (length = getline(&line, &capacity, file)) >= 0;) {
+    while (problem.empty() && read_bounded_line(file, line)) {
         ++number;
-        while (length > 0 && line[length - 1] == '\n') --length;
-        problem = take(std::string_view(line, static_cast<size_t>(length)));
+        problem = line.size() <= kLongestTextLine
+                      ? take(line)
+                      : "it has more than " + number_of(kLongestTextLine, "character") + "; name a text file";
         if (!problem.empty()) problem = what + " '" + path + "', line " + std::to_string(number) + ": " + problem;
     }
     if (problem.empty() && std::ferror(file)) problem = "cannot read the " + what + " '" + path + "': " + std::strerror(errno);
-    std::free(line);
     std::fclose(file);
     return problem;
 }
