@@ -150,17 +150,58 @@ struct Reduction {
     }
 };
 
+/// The operands of two participants, of which each reduces all.
+struct FoldedPieces {
+    const void* const input;
+    void* const receive;
+    const int64_t count;
+    const Datatype& type;
+    const Op& op;
+    const int me;
+    const uint64_t element_bytes = datatype::packed_size(type, 1);
+    const int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(2) / element_bytes);
+    int64_t from = 0;
+    FirstError first_error{};
+
+    int64_t elements() const { return std::min(most, count - from); }
+    uint32_t bytes(int) const { return static_cast<uint32_t>(static_cast<uint64_t>(elements()) * element_bytes); }
+    uint32_t room_bytes() const { return bytes(me); }
+    void write(EngineSync& sync, std::byte* room) const {
+        datatype::pack(sync.copies, type, elements(), element(input, from, type), 0, room, room_bytes(), sync.into_room);
+    }
+    int read(auto room) {
+        // The result may overwrite this process's operand, of which its buffer has a copy.
+        const bool from_input = input != receive && datatype::is_block(type, elements());
+        const auto operand = [&](int i) -> const std::byte* {
+            if (i != me || !from_input) return room(i);
+            return static_cast<const std::byte*>(datatype::block_address(type, element(input, from, type)));
+        };
+        first_error.note(fold(operand, ParticipantRange{0, 2}, element(receive, from, type), elements(), type, op));
+        return MPI_SUCCESS;
+    }
+    /// Continues after an error, because the other participant waits for this one.
+    bool next(int& error) {
+        first_error.note(error);
+        from += most;
+        const bool more = error == MPI_SUCCESS && from < count;
+        error = first_error;
+        return more;
+    }
+};
+
 /// Blocks longer than slots; each operation transfers one piece of every block.
 struct GatherPieces {
     PipelinedGather gathering;
     uint64_t most, from = 0;
+    bool has_own = false;
 
     uint64_t piece(uint64_t total) const { return from < total ? std::min(most, total - from) : 0; }
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(piece(gathering.bytes(participant))); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(piece(gathering.mine)); }
     void write(EngineSync& sync, std::byte* room) const { gathering.write(sync, from, piece(gathering.mine), room); }
+    void copy_own() { has_own = gathering.copy_own(from, piece(gathering.mine)); }
     int read(auto room) const {
-        gathering.read(room, from, piece(gathering.theirs));
+        gathering.read(room, from, piece(gathering.theirs), has_own);
         return MPI_SUCCESS;
     }
     bool next(int error) {
@@ -188,11 +229,12 @@ struct ExchangedPieces {
                 datatype::pack(sync.copies, send.type(i), send.count(i), send.at(i), from, room + place(me, i), piece(),
                                sync.into_room);
     }
+    void copy_own() const {
+        if (!moves || !in_pieces) return;
+        const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
+        datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, piece());
+    }
     int read(auto room) const {
-        if (moves && in_pieces) {
-            const auto* block = static_cast<const std::byte*>(datatype::block_address(send.type(me), send.at(me)));
-            datatype::unpack(receive.type(me), receive.count(me), receive.at(me), from, block + from, piece());
-        }
         for (int i = 0; i < n; ++i)
             if (i != me)
                 datatype::unpack(receive.type(i), receive.count(i), receive.at(i), from, room(i) + place(i, me), piece());
@@ -210,6 +252,12 @@ Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, 
                  int64_t count, const Datatype& type, const Op& op) {
     if (count == 0 || type.size == 0) return Task::completed(MPI_SUCCESS);
     return on(protocol::ToAll<Reduction, true>{Reduction(summands, input, mine, count, type, op, on.node()), kind});
+}
+
+Task fold_wide(const NodeDriver& on, uint32_t kind, const void* input, void* receive, int64_t count, const Datatype& type,
+               const Op& op) {
+    if (count == 0 || type.size == 0) return Task::completed(MPI_SUCCESS);
+    return on(protocol::ToAll<FoldedPieces, true>{{input, receive, count, type, op, on.node().me()}, kind});
 }
 
 PipelinedGather::PipelinedGather(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,

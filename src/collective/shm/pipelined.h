@@ -31,6 +31,11 @@ struct ReductionShare {
 Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
+/// Reduces piece by piece, for two participants of one group: each reads the other's operands and reduces all of them. That is as much work
+/// as to divide the reduction, and takes one meeting per piece instead of two.
+Task fold_wide(const NodeDriver& on, uint32_t kind, const void* input, void* receive, int64_t count, const Datatype& type,
+               const Op& op);
+
 /// The blocks of an all-gather: this process's own, and those that it receives, which all have one size.
 struct PipelinedGather {
     const Exchange& exchange;
@@ -49,13 +54,22 @@ struct PipelinedGather {
     void write(EngineSync& sync, uint64_t from, uint64_t bytes, std::byte* room) const {
         datatype::pack(sync.copies, type, count, buffer, from, room, bytes, sync.into_room);
     }
+    /// Copies a range of this process's block to its place among the received ones. Returns whether it could: read() need not do it then.
+    bool copy_own(uint64_t from, uint64_t bytes) const {
+        if (!own_block) return in_place;
+        if (!in_place && !exchange.inter()) {
+            const int rank = exchange.rank;
+            datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from, own_block + from, bytes);
+        }
+        return true;
+    }
     template <class Room>
-    void read(Room room, uint64_t from, uint64_t bytes) const {
+    void read(Room room, uint64_t from, uint64_t bytes, bool has_own = false) const {
         const int first = exchange.inter() ? exchange.remote_base : 0;
         const int n = exchange.inter() ? exchange.remote_size : exchange.size;
         for (int rank = 0; rank < n; ++rank) {
             const bool is_mine = first + rank == exchange.rank;
-            if (is_mine && in_place) continue;
+            if (is_mine && (in_place || has_own)) continue;
             const std::byte* block = is_mine && own_block ? own_block + from : room(first + rank);
             datatype::unpack(receive.type(rank), receive.count(rank), receive.at(rank), from, block, bytes);
         }

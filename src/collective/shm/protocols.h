@@ -145,7 +145,8 @@ struct ToRoot {
 };
 
 /// A meeting: every participant writes, and reads all data. Besides write and read, `data` has bytes(i), the size of participant i's data,
-/// and, for data in pieces, next().
+/// for data in pieces next(), and optionally copy_own(), which copies what this participant need not wait for, while the others' data is
+/// on its way.
 template <class Data, bool Wide = false>
 struct ToAll {
     Data data;
@@ -166,7 +167,9 @@ struct ToAll {
         data.write(stage.sync(), room);
         stage.put_quietly(stage.own_slot(), kind, data.bytes(stage.me()));
         next_slot = 0;
-        return stage.enter(next_slot, [] {});
+        const bool all = stage.enter(next_slot, [] {});
+        if constexpr (requires { data.copy_own(); }) data.copy_own();
+        return all;
     }
     bool here(auto& stage) { return stage.all_entered(next_slot); }
     NodeWait waits_for(auto& stage) const { return stage.waits_for_all(next_slot); }
