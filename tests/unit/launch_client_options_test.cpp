@@ -192,14 +192,30 @@ TEST(Options, LauncherForkMeansThisHost) {
 }
 
 TEST(Options, DebugMeansThisHostAndKeepsTheNameOfTheProgram) {
-    Options options = good({"--debug", "-n", "2", "dir/prog", "x", ":", "other"});
+    Options options = good({"--debug", "-n", "2", "/bin/ls", "x", ":", "sh"});
     EXPECT_EQ(options.way, LaunchMethod::direct) << "before a batch job's hosts are looked up";
     EXPECT_EQ(good({"-n", "2", "prog"}).way, LaunchMethod::automatic);
-    EXPECT_EQ(options.programs[0].command(), "dir/prog");
-    hold_debugged(options);
+    EXPECT_EQ(options.programs[0].command(), "/bin/ls");
+    EXPECT_EQ(hold_debugged(options), "");
     EXPECT_EQ(options.programs[0].argv[0], "/bin/sh");
-    EXPECT_EQ(options.programs[0].command(), "dir/prog");
-    EXPECT_EQ(options.programs[1].command(), "other");
+    EXPECT_EQ(options.programs[0].command(), "/bin/ls");
+    EXPECT_EQ(options.programs[1].command(), "sh");
+}
+
+TEST(Options, DebugFindsMissingProgramsBeforeTheDebuggerStarts) {
+    Options options = good({"--debug", "dir/missing"});
+    EXPECT_TRUE(mentions(hold_debugged(options), "cannot start 'dir/missing'"));
+    EXPECT_EQ(options.programs[0].argv[0], "dir/missing");
+    Options second = good({"--debug", "sh", ":", "--path", "/no/directory", "missing"});
+    EXPECT_TRUE(mentions(hold_debugged(second), "neither in PATH"));
+}
+
+TEST(Options, AValueWithoutEqualsIsTakenAsTheProgram) {
+    EXPECT_EQ(good({"--profile", "file", "-n", "2", "prog"}).start_hint,
+              "; '--profile' takes a value only as '--profile=VALUE', so 'file' was taken as the program");
+    EXPECT_EQ(good({"--profile=file", "prog"}).start_hint, "");
+    EXPECT_EQ(good({"--profile", "-n", "2", "prog"}).start_hint, "");
+    EXPECT_EQ(good({"--profile", "--", "prog"}).start_hint, "");
 }
 
 TEST(Options, UnneededOptionsOfOtherLaunchersAreAccepted) {

@@ -66,8 +66,8 @@ void OptionParser::section() {
         const std::string& argument = arguments_[next_];
         if (argument.size() < 2 || argument[0] != '-') break;
         ++next_;
-        if (argument == "--") break;
         without_value_.clear();
+        if (argument == "--") break;
         option(argument);
         if (out_.help || out_.version) {
             next_ = arguments_.size();
