@@ -123,7 +123,7 @@ void drain_output() {
     for (int turns = 0; turns < 500 && (unread(STDOUT_FILENO) || unread(STDERR_FILENO)); ++turns) usleep(1000);
 }
 
-void request_short_slices() {
+void request_short_slices(uint32_t microseconds) {
     struct {
         uint32_t size, policy;
         uint64_t flags;
@@ -131,13 +131,13 @@ void request_short_slices() {
         uint32_t priority;
         uint64_t runtime, deadline, period;
     } wish{};
-    constexpr uint64_t kSliceNs = 100'000, kNotForChildren = 1;  // SCHED_FLAG_RESET_ON_FORK
+    constexpr uint64_t kNotForChildren = 1;  // SCHED_FLAG_RESET_ON_FORK
     if (syscall(SYS_sched_getattr, 0, &wish, sizeof wish, 0) != 0) return;
     // SCHED_FLAG_RESET_ON_FORK would reset a niceness below 0 in children, so a thread with one requests nothing.
     if (wish.policy != SCHED_OTHER || wish.nice < 0) return;
     wish.size = sizeof wish;
     wish.flags = kNotForChildren;
-    wish.runtime = kSliceNs;
+    wish.runtime = uint64_t{microseconds} * 1000;
     syscall(SYS_sched_setattr, 0, &wish, 0);
 }
 

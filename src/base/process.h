@@ -42,7 +42,8 @@ void flush_output();
 void drain_output();
 
 /// Requests short time slices for this thread (Linux 6.12 and later): the scheduler runs a thread sooner if it asks for microseconds only.
-/// Children start with the default. Policy and niceness stay unchanged; where the request is impossible, nothing happens.
-void request_short_slices();
+/// Its share of the core stays the same. Children and new threads start with the default. Policy and niceness stay unchanged; where the
+/// request is impossible, nothing happens. `microseconds`: from 100 on.
+void request_short_slices(uint32_t microseconds = 100);
 
 }  // namespace starling
