@@ -1,5 +1,10 @@
 #include "base/copy.h"
 
+#include <algorithm>
+#include <atomic>
+
+#include "base/state.h"
+
 #ifdef __SSE2__
 #include <x86intrin.h>
 #endif
@@ -10,15 +15,43 @@ namespace starling {
 
 namespace {
 
-// Limits of the cache distances `close` and `near`: cycles of the time stamp counter that an ordinary copy takes per cache line. Measured
-// between two cores: 5 with a shared first-level cache, 19 with a shared last-level cache, 85 with none.
-constexpr uint64_t kCloseCycles = 10, kNearCycles = 45;
+// Limits of the cache distances, in cycles of the time stamp counter. An ordinary copy takes per cache line 2 to 5 cycles with a shared
+// first-level cache, 3 to 19 with a shared last-level cache, and up to 85 with none. A processor whose `rep movsb` writes whole lines
+// without fetching them takes 5 to 11 even then. The distance still shows in the time to take over a single line: 50 to 130 cycles with a
+// shared last-level cache, 310 and more with none.
+constexpr uint64_t kCloseCycles = 10, kNearCycles = 45, kNearLine = 220;
 /// Maximum bytes for ordinary stores if the reader is near. Up to this size, the reader's loads from memory would cost more than taking the
 /// lines from its cache.
 constexpr size_t kShort = 4096;
 constexpr uint16_t kPatience = 128;
 /// One in this many copies is timed where ordinary copies are always best (CopyDestination::rotation).
-constexpr uint16_t kSeldom = 16;
+constexpr uint16_t kSeldom = 64;
+
+/// Returns how many cycles it takes to take over a cache line of [to, to + bytes), which will be overwritten: at least kWayMatters bytes.
+uint64_t cycles_of_one_line(void* to) {
+    auto* const bytes = static_cast<std::byte*>(to);
+    // The first exchange also waits for the page's translation and for earlier stores. Both words are beyond a prefetch of each other.
+    std::atomic_ref<uint32_t> first(*reinterpret_cast<uint32_t*>(bytes + 64)),
+        second(*reinterpret_cast<uint32_t*>(bytes + 1536));
+    first.exchange(0);
+    _mm_lfence();  // otherwise the processor may read the counter before the exchanges are complete
+    const uint64_t before = __rdtsc();
+    second.exchange(0);
+    _mm_lfence();
+    return __rdtsc() - before;
+}
+
+/// Of the last timed copies to a far core, how many ordinary ones were slow: +1 for each, -1 for each other, from 0 to kSlowMost. They are
+/// slow unless `rep movsb` writes whole lines without fetching them first, so this belongs to the processor rather than to one reader.
+constexpr uint8_t kSlowMost = 3;
+STARLING_STATE uint8_t slow_to_far = 0;
+
+/// Returns whether stores that bypass the caches are faster for this reader.
+bool bypasses(CopyPath::CacheDistance reach, size_t bytes, CopyPath::CopyDestination into) {
+    if (reach == CopyPath::CacheDistance::far) return slow_to_far > kSlowMost / 2;
+    if (reach == CopyPath::CacheDistance::close || into == CopyPath::CopyDestination::rotation) return false;
+    return into == CopyPath::CopyDestination::streamed || bytes > kShort;
+}
 
 }  // namespace
 
@@ -38,22 +71,27 @@ void copy_past_caches(void* to, const void* from, size_t bytes) {
 }
 
 void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination into) {
-    const bool rotates = into == CopyDestination::rotation;
-    const bool past = reach_ == CacheDistance::far ||
-                      (reach_ == CacheDistance::near && !rotates && (into == CopyDestination::streamed || bytes > kShort));
-    if (past && until_trial_ > 0) {
+    const bool past = bypasses(reach_, bytes, into);
+    // Timing costs more than a copy: without it, the next copy can start before the stores of this one are complete. So it is rare where
+    // this copy's kind does not depend on it.
+    const uint16_t period = past || reach_ == CacheDistance::far ? kPatience
+                            : into == CopyDestination::rotation  ? kSeldom
+                                                                 : uint16_t{1};
+    if (until_trial_ % period != 0) {
         --until_trial_;
-        return copy_past_caches(to, from, bytes);
+        return past ? copy_past_caches(to, from, bytes) : static_cast<void>(std::memcpy(to, from, bytes));
     }
-    // Timing costs more than the copy itself here: without it, the next copy can start before the stores of this one are complete.
-    if (rotates && until_trial_ % kSeldom != 0) {
-        --until_trial_;
-        return static_cast<void>(std::memcpy(to, from, bytes));
-    }
+    const bool far = cycles_of_one_line(to) > kNearLine;
     const uint64_t before = __rdtsc();
     std::memcpy(to, from, bytes);
     _mm_mfence();  // a few KB fit into the store buffer; the time shows only when they have left it
-    learn(__rdtsc() - before, bytes);
+    const uint64_t cycles = __rdtsc() - before;
+    learn(far ? std::max((kNearCycles + 2) * bytes / 64, cycles) : cycles, bytes);
+    if (!far || reach_ != CacheDistance::far) return;
+    if (cycles * 64 / bytes > kNearCycles)
+        slow_to_far = std::min<uint8_t>(slow_to_far + 1, kSlowMost);
+    else if (slow_to_far > 0)
+        --slow_to_far;
 }
 
 // Records a measurement. A single one may be wrong (an interrupt, the first access to a page), so two consecutive ones must agree.

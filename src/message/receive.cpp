@@ -141,7 +141,7 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     }
     if (!envelope.rendezvous) [[likely]] {
         request->hook.unlink();
-        return eager::take(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes);
+        return eager::take(*request, envelope.source, envelope.tag, envelope.payload, envelope.bytes, &envelope.peer);
     }
     const Rts offer = offer_in(envelope);
     if (offer.has_verdict && !match_verdict(envelope.peer, offer, envelope.peer.next_receive)) return;
@@ -367,7 +367,7 @@ void receive_unexpected(ReceiveRequest& request, Unexpected& message) {
     if (message.rendezvous)
         receive_rendezvous(request, *message.peer, message.source, message.tag, message.offer);
     else
-        eager::take(request, message.source, message.tag, message.payload(), message.bytes);
+        eager::take(request, message.source, message.tag, message.payload(), message.bytes, nullptr);
     unexpected_pool.destroy(&message);
 }
 

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "base/copy_in.h"
+
 namespace starling {
 namespace {
 
@@ -40,6 +42,8 @@ TEST(Copy, ShortCopies) {
 TEST(Copy, StreamingStoresPastTheCaches) {
     expect_copies({0, 1, 15, 16, 63, 64, 65, 127, 1000, 4096, 4097}, 16, copy_past_caches);
 }
+
+TEST(Copy, CopiesOutOfSharedMemory) { expect_copies({0, 1, 2047, 2048, 2049, 2111, 2112, 2303, 2304, 4096, 4097}, 1, copy_in); }
 
 // CopyPath chooses the instructions itself; every choice must copy correctly.
 TEST(Copy, CopyPathCopiesCorrectlyWhateverItChooses) {

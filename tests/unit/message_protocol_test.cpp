@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "link/host_memory.h"
+#include "message/protocol/copy_choice.h"
 #include "message_traffic.h"
 
 namespace starling::message::test {
@@ -145,6 +147,68 @@ TEST(Protocol, MessagesToSelfAreReadInPlace) {
             EXPECT_LT(counters.messages_ring + counters.messages_inbox - before.packets, 8u);
         });
         team.expect_success();
+    }
+}
+
+// The receiver copies the data of memory that it can map itself. Fragments of a message, even those sent ahead of the CTS, would be two
+// copies.
+TEST(Protocol, MessagesFromMemoryThatTheReceiverMapsAreCopiedOnce) {
+    if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
+    constexpr int kMessages = 20;
+    Team team({0, 0});
+    team.start({{"STARLING_DIRECT_THRESHOLD", "4"}}, [&](Node& node) {
+        for (int i = 0; i < 20; ++i) {  // opens a connection
+            if (node.rank == 0) {
+                send_blocking(node, 8, 1, 1);
+            } else {
+                Receiving small(8, false);
+                start_receive(small.request, *node.channel, small.buffer.memory.data(), 8, bytes_type(), 0, 1);
+                progress::wait(small.request);
+            }
+        }
+        const link::Process& me = link::self();
+        const link::SegmentRegion own(me.job->segment().region(me.rank));
+        const uint64_t before = counters.messages_ring + counters.messages_inbox;
+        for (int i = 0; i < kMessages; ++i) {
+            const Plan one{0, 1, i, kLong, 3, false, false, false};
+            if (node.rank == 0) {
+                Sending sending(one);
+                void* memory = link::allocate_exchanged(own, kLong, 64);
+                ASSERT_NE(memory, nullptr);
+                std::memcpy(memory, sending.buffer.memory.data(), kLong);
+                node.barrier(i);
+                sending.request.waits = true;
+                start_send(sending.request, *node.channel, memory, kLong, bytes_type(), 1, 3, SendMode::standard);
+                progress::wait(sending.request);
+                EXPECT_EQ(sending.request.outcome.error, MPI_SUCCESS);
+                EXPECT_TRUE(link::free_exchanged(memory));
+            } else {
+                Receiving receiving(kLong, false);
+                start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), kLong, bytes_type(), 0, 3);
+                node.barrier(i);
+                progress::wait(receiving.request);
+                receiving.expect(one);
+            }
+        }
+        EXPECT_LT(counters.messages_ring + counters.messages_inbox - before, 4u * kMessages);
+        EXPECT_EQ(counters.copies, 0u) << "the kernel has copied";
+    });
+    team.expect_success();
+}
+
+TEST(Protocol, TheTableOfCopiesCoversEveryMessage) {
+    for (const auto distance : {CopyPath::CacheDistance::close, CopyPath::CacheDistance::near, CopyPath::CacheDistance::far}) {
+        const CopyChoice& choice = copy_choice(distance);
+        EXPECT_EQ(choice.distance, distance) << choice.name;
+        EXPECT_EQ(fragments_up_to(choice, 0), 0u) << choice.name;
+        EXPECT_GE(fragments_up_to(choice, 1 << 20), uint64_t{1} << 18) << choice.name;
+        for (const uint64_t bytes : {1ull, 16384ull, 16385ull, 100001ull, 131072ull, 524289ull, 3ull << 20}) {
+            for (uint64_t rest = bytes, next = 0; rest > 0; rest -= next) {
+                next = fragment_bytes(choice, bytes, rest);
+                ASSERT_GT(next, 0u);
+                ASSERT_LE(next, std::min<uint64_t>(rest, shm::kOutboxPayload));
+            }
+        }
     }
 }
 

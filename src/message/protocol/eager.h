@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "base/copy_in.h"
 #include "base/live.h"
 #include "datatype/datatype.h"
 #include "link/peer.h"
@@ -29,10 +30,12 @@ inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
                                            const datatype::Datatype& type, int64_t count, const void* buffer, uint32_t bytes) {
     link::PacketSlot slot;
     if (!link::reserve(peer, bytes, slot)) return false;
-    slot.header->kind = packet::PacketKind::eager;
-    slot.header->message = envelope;
+    // As in pieces.cpp, the header is stored behind the data: the receiver's core has its line.
+    __builtin_prefetch(slot.header, 1);
     const auto into = choose_payload(slot, type, count, buffer, 0, CopyPath::CopyDestination::again);
     datatype::pack_short(peer.copies, type, count, buffer, slot.payload, bytes, into);
+    slot.header->kind = packet::PacketKind::eager;
+    slot.header->message = envelope;
     link::commit(peer, slot, bytes);
     return true;
 }
@@ -62,14 +65,18 @@ inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
     finish(request, marked ? ErrorMarker::failed_elsewhere(marked) : truncated(request, bytes));
 }
 
-/// Completes the receive that the message matches.
-[[gnu::always_inline]] inline void take(ReceiveRequest& request, int source, int tag, const std::byte* payload,
-                                        uint64_t bytes) {
+/// Completes the receive that the message matches. `from`: the process that has just written the payload; null: this process has copied it.
+[[gnu::always_inline]] inline void take(ReceiveRequest& request, int source, int tag, const std::byte* payload, uint64_t bytes,
+                                        const link::Peer* from) {
     request.outcome.source = source;
     request.outcome.tag = tag;
     if (bytes > request.capacity) [[unlikely]]
         return receive_truncated(request, payload, bytes);
-    datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
+    const bool fresh = from && bytes >= kCopyInMatters && from->copies.reach() != CopyPath::CacheDistance::far;
+    if (fresh && datatype::is_block(*request.type, request.count))
+        copy_in(datatype::block_address(*request.type, request.buffer), payload, bytes);
+    else
+        datatype::unpack_short(*request.type, request.count, request.buffer, payload, bytes);
     request.outcome.bytes = bytes;
     finish(request, MPI_SUCCESS);
 }

@@ -60,6 +60,8 @@ bool is_possible(const Matched& message) {
            (link::shares_pids({&message.peer().job, message.peer().rank}) || mapped(message));
 }
 
+bool is_mapped(const Matched& message) { return mapped(message) != nullptr; }
+
 bool pays(const Matched&) { return true; }
 
 bool start(const Matched& message) {

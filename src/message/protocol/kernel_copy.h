@@ -17,6 +17,9 @@ bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 
+/// Returns whether this process can read the message by loads, because the memory is its own or mapped here.
+bool is_mapped(const Matched& message);
+
 /// Handles the end of a copy; `error` is an errno value or 0. Completes the receive, or requests the message as fragments.
 void settle(const Matched& message, int error);
 

@@ -21,8 +21,9 @@ bool pays(const Matched& message);
 bool start(const Matched& message);
 
 // Functions of the sender.
-/// Sends the next fragment, addressed to the receive with that request id (0, 0: sent before a CTS). Returns false if there is no room.
-bool put(SendRequest& request, uint32_t serial, uint32_t generation);
+/// Sends fragments up to byte `until`, but at most kAtOnce, addressed to the receive with that request id (0, 0: sent before a CTS). Then
+/// wakes the receiver if it sleeps. Returns whether they have been sent; otherwise there was no room.
+bool put(SendRequest& request, uint64_t until, uint32_t serial, uint32_t generation);
 /// Sends more fragments after a CTS; returns true when all have been sent.
 bool advance(SendRequest& request);
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/counters.h"
 #include "base/no_destroy.h"
 #include "base/process.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
+#include "link/host_memory.h"
 #include "message/completion.h"
 #include "message/match_or_cancel.h"
+#include "message/protocol/copy_choice.h"
 #include "message/protocol/pieces.h"
 #include "message/protocol/rdma_read.h"
 #include "message/protocol/rdma_write.h"
@@ -34,11 +37,29 @@ CopyPath::CacheDistance reach_of(link::Peer& peer) {
     return CopyPath::CacheDistance::near;
 }
 
+/// Returns whether the message lies in memory that the receiver can map (MPI_Alloc_mem), and then copies itself.
+bool is_reachable(const SendRequest& request) {
+    const link::Process& me = link::self();
+    if (!me.job || !datatype::is_block(*request.type, request.count)) return false;
+    const auto& shown = link::SegmentRegion(me.job->segment().region(me.rank)).exchanged();
+    if (shown.ready.load(std::memory_order_relaxed) == 0) [[likely]]
+        return false;
+    const auto address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
+    return address - shown.base < shown.bytes;
+}
+
 /// Returns whether to send fragments before the CTS. Fragments that the receiver does not accept are copied in vain, so this is done only
 /// if the CTS is predictable. It needs a ring, on which fragments cannot overtake their RTS.
 bool sends_ahead(const SendRequest& request) {
     const link::Peer& peer = *request.peer;
-    return request.waits && peer.expects && peer.shm_path.has_ring();
+    return request.waits && peer.expects && peer.shm_path.has_ring() && !is_reachable(request);
+}
+
+/// Commits a packet of the ring without waking the receiver: the caller sends more and wakes it then.
+void commit_quietly(link::Peer& peer, uint32_t bytes) {
+    peer.shm_path.out.commit(bytes);
+    ++counters.messages_ring;
+    counters.bytes_ring += bytes;
 }
 
 }  // namespace
@@ -72,9 +93,12 @@ bool put(SendRequest& request) {
     else if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
-    link::commit(*request.peer, slot, sizeof offer);
-    constexpr uint64_t kAhead = 64 * 1024;  // bytes sent ahead: writing them takes longer than a CTS takes to arrive
-    while (offer.ahead && request.moved < std::min(request.bytes, kAhead) && pieces::put(request, 0, 0)) {}
+    if (!offer.ahead) {
+        link::commit(*request.peer, slot, sizeof offer);
+        return true;
+    }
+    commit_quietly(*request.peer, sizeof offer);
+    pieces::put(request, std::min(request.bytes, kAheadBytes), 0, 0);
     return true;
 }
 

@@ -61,9 +61,9 @@ constexpr Protocol kProtocols[] = {
      .fail = incoming::fail},
     {.name = "pieces",
      .choice = LongProtocol::pieces,
-     .when =
-         "within a host, up to STARLING_STREAM_LIMIT, if the sender waits in the library and has a core; any size where the "
-         "kernel can't copy",
+     .when = "within a host, up to STARLING_STREAM_LIMIT, if the sender waits in the library and has a core, but not from "
+             "memory of "
+             "MPI_Alloc_mem; any size where the kernel can't copy",
      .costs = "two copies that overlap",
      .instead = "",
      .is_possible = pieces::is_possible,
