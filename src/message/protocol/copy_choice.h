@@ -13,7 +13,6 @@
 #include <cstdint>
 
 #include "base/copy.h"
-#include "transport/shm/outbox.h"
 
 namespace starling::message {
 

@@ -11,6 +11,7 @@
 #include "base/config.h"
 #include "base/live.h"
 #include "copy_bench.h"
+#include "message/protocol/copy_choice.h"
 
 namespace starling {
 
@@ -18,8 +19,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 using CacheDistance = CopyPath::CacheDistance;
-
-constexpr std::array<const char*, 3> kDistances{"close", "near", "far"};
 
 /// How a message between two cores is transferred, and why.
 struct ChosenCopy {
@@ -30,11 +29,11 @@ struct ChosenCopy {
 /// Returns the bytes up to which a waiting sender's message is sent in fragments (protocol `pieces`); none: any number of bytes.
 std::optional<uint64_t> most_in_pieces(CacheDistance distance) {
     const auto limit = static_cast<uint64_t>(live(config().stream_limit));
-    if (limit != 0 && distance == CacheDistance::close) return std::nullopt;
-    return distance == CacheDistance::far ? limit / 4 : limit;
+    const uint64_t most = message::fragments_up_to(message::copy_choice(distance), limit);
+    return most == ~uint64_t{0} ? std::nullopt : std::optional(most);
 }
 
-/// Applies the rule of message/protocol to a sender that waits for its message.
+/// Applies the rule of message/protocol/copy_choice.h to a sender that waits for its message.
 ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
     const LongProtocol asked = live(config().long_protocol);
     const bool kernel_copies = times.kernel >= 0 && live(config().single_copy) != SingleCopy::off;
@@ -45,7 +44,7 @@ ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
         if (asked == protocol) return {name, "STARLING_LONG_PROTOCOL selects it"};
     const std::optional<uint64_t> most = most_in_pieces(distance);
     if (!most) return {"pieces", "any size in class close"};
-    const std::string limit = fmt::format("{} bytes, the limit of class {}", *most, kDistances[static_cast<size_t>(distance)]);
+    const std::string limit = fmt::format("{} bytes, the limit of class {}", *most, message::copy_choice(distance).name);
     if (times.bytes <= *most) return {"pieces", "at most " + limit};
     if (times.bytes < static_cast<uint64_t>(live(config().split_limit)))
         return {"kernel", "over " + limit + ", and below STARLING_SPLIT_LIMIT"};
@@ -54,14 +53,15 @@ ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
 
 /// Returns the rule, a row per class.
 OrderedJson rule() {
-    constexpr std::array<const char*, 3> kMeanings{"a copy of a line takes up to 10 cycles: all caches are common",
-                                                   "a copy of a line takes up to 45 cycles: the last cache is common",
-                                                   "a copy of a line takes more than 45 cycles"};
+    constexpr std::array<const char*, 3> kMeanings{
+        "a copy of a line takes up to 10 cycles: all caches are common",
+        "a copy of a line takes up to 45 cycles: the last cache is common",
+        "a copy of a line takes more than 45 cycles, or taking over one line over 220"};
     OrderedJson rows = OrderedJson::array();
     for (const CacheDistance distance : {CacheDistance::close, CacheDistance::near, CacheDistance::far}) {
         const std::optional<uint64_t> most = most_in_pieces(distance);
         const auto index = static_cast<size_t>(distance);
-        rows.push_back({{"class", kDistances[index]},
+        rows.push_back({{"class", message::copy_choice(distance).name},
                         {"meaning", kMeanings[index]},
                         {"pieces_up_to", most ? OrderedJson(*most) : OrderedJson()},
                         {"both_from", live(config().split_limit)}});
@@ -86,7 +86,7 @@ OrderedJson row_of(const CopyReport& report) {
         return row;
     }
     row["line_ns"] = report.line_ns;
-    row["class"] = kDistances[static_cast<size_t>(report.distance)];
+    row["class"] = message::copy_choice(report.distance).name;
     for (const CopyTimes& times : report.times) {
         const ChosenCopy chosen = chosen_for(report.distance, times);
         row["sizes"].push_back({{"bytes", times.bytes},
