@@ -4,6 +4,7 @@
         lab.run(1, ["ibv_devinfo"])
 """
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -40,11 +41,26 @@ def check_machine():
         raise Problem("lab-verbs needs /bin/busybox; install it with tools/install-packages verbs")
 
 
+def lock_of(state):
+    """Returns the lock file of a lab's state, locked, or None if another process holds it. The lock ends with the process."""
+    lock = open(state / "lock", "wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
+
+
 def remove_orphans():
-    """Removes the remains of labs whose creators were killed: a lab's name begins with its creator's process id."""
+    """Removes the remains of labs whose creators were killed, which no longer hold the lock. Process ids could not show that: a container
+    that shares /run has others."""
     for state in LABS.glob("*-*"):
-        if not Path("/proc", state.name.split("-")[0]).exists():
-            shutil.rmtree(state, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            lock = lock_of(state)
+            if lock is not None:
+                shutil.rmtree(state, ignore_errors=True)
+                lock.close()
 
 
 class Machines:
@@ -54,6 +70,7 @@ class Machines:
         self.running = []  # QEMU processes, machine 1 first
         self.consoles = []
         self.rail_count = 0
+        self.lock = None
 
     @classmethod
     @contextlib.contextmanager
@@ -74,8 +91,12 @@ class Machines:
             raise Problem(f"{machines} machines with {rails} rails are not possible; use 1 to {MOST} machines with 1 or 2 rails")
         place = kernel.prepare()
         self.rail_count = rails
-        remove_orphans()
-        self.state.mkdir(parents=True)
+        LABS.mkdir(exist_ok=True)
+        with open(LABS / ".lock", "wb") as creating:  # no state is without its lock while another lab removes orphans
+            fcntl.flock(creating, fcntl.LOCK_EX)
+            remove_orphans()
+            self.state.mkdir()
+            self.lock = lock_of(self.state)
         self.shared().mkdir()
         for index in range(1, machines + 1):
             self._start(index, machines, rails, mtu, memory, processors, place)
@@ -86,11 +107,12 @@ class Machines:
     def _start(self, index, machines, rails, mtu, memory, processors, place):
         said = {"index": index, "machines": machines, "rails": rails, "mtu": mtu, "modules": place,
                 "machine": places.programs() / "lab-machine", "shared": self.shared()}
+        # no_timer_check: the kernel otherwise panics if a busy machine delays the first timer interrupts of the emulated processor.
         words = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", str(processors),
                  "-m", str(memory), "-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio",
                  "-qmp", f"unix:{self.state}/qmp{index},server=on,wait=off",
                  "-kernel", str(place / "vmlinuz"), "-initrd", str(place / "initramfs"),
-                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable clocksource=tsc " + " ".join(f"{k}={v}" for k, v in said.items()),
+                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable clocksource=tsc no_timer_check " + " ".join(f"{k}={v}" for k, v in said.items()),
                  "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
                  "-virtfs", f"local,path={self.shared()},mount_tag=shared,security_model=none"]
         words += ["-netdev", f"user,id=way-in,restrict=on,hostfwd=tcp:{self.address(index)}:514-:514",
@@ -158,6 +180,8 @@ class Machines:
             process.stdout.close()
         self.running.clear()
         shutil.rmtree(self.state, ignore_errors=True)
+        if self.lock is not None:
+            self.lock.close()
 
     # Machines
 
