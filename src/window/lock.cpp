@@ -176,7 +176,8 @@ void store_early(link::Peer& peer, const LockMessage& message) {
     std::erase_if(early, [](const auto& e) { return has_died(e->process); });
     const auto same = std::count_if(early.begin(), early.end(), [&](const auto& e) { return e->process == process; });
     if (same < kMostEarly) {
-        early.push_back(std::make_unique<OutOfOrderLockMessage>(link::JobHold(process.job), process, message));
+        early.push_back(
+            std::make_unique<OutOfOrderLockMessage>(OutOfOrderLockMessage{link::JobHold(process.job), process, message}));
         return;
     }
     answer(peer, message, LockMessageKind::later);
