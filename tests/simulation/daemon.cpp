@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -59,6 +60,8 @@ Daemons::Daemons(World& world, const Placement& placement)
         daemons_.push_back(&world.add_daemon(h));
         job::JobSegment& segment = segments_[h];
         if (job::JobSegment::create(job, h, segment) != MPI_SUCCESS) fail_run("%s", std::string(failure_text()).c_str());
+        if (fstat(segment.fd(), &files_.emplace_back()) != 0)
+            fail_run("the segment's file has no status: %s", std::strerror(errno));
         segment.header().host = h + 1;
         std::snprintf(segment.header().control_socket, sizeof segment.header().control_socket, "daemon-%u", h);
         job_variables_[h] = job::to_string(segment.address());
@@ -69,11 +72,10 @@ Daemons::Daemons(World& world, const Placement& placement)
 Daemons::~Daemons() { the_daemons = nullptr; }
 
 void* Daemons::mapping(int fd) const {
-    struct stat wanted, ours;
+    struct stat wanted;
     if (fstat(fd, &wanted) != 0) return nullptr;
-    for (const job::JobSegment& segment : segments_)
-        if (fstat(segment.fd(), &ours) == 0 && ours.st_ino == wanted.st_ino && ours.st_dev == wanted.st_dev)
-            return &segment.header();
+    for (size_t i = 0; i < files_.size(); ++i)
+        if (files_[i].st_ino == wanted.st_ino && files_[i].st_dev == wanted.st_dev) return &segments_[i].header();
     return nullptr;
 }
 

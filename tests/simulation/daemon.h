@@ -1,6 +1,8 @@
 // The daemons of the simulated hosts: they create the job's segments, answer the ranks' requests, and mark dead ranks.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -60,6 +62,7 @@ class Daemons {
     World& world_;
     const Placement placement_;
     std::vector<job::JobSegment> segments_;
+    std::vector<struct stat> files_;  ///< of the segments; ranks ask often whether a descriptor is one of them
     std::vector<Process*> daemons_;
     std::vector<std::string> job_variables_, rank_variables_;
     uint32_t arrived_ = 0;

@@ -13,10 +13,9 @@ namespace {
 constexpr int kFirst = 1 << 24;
 std::vector<std::unique_ptr<Descriptor>> table;
 
-uint32_t told(const EpollSet::Item& item) {
-    const Descriptor* const of = descriptor(item.fd);
-    if (!of || ((item.wanted.events & EPOLLET) && of->edges == item.seen)) return 0;
-    return of->events() & (item.wanted.events | EPOLLERR | EPOLLHUP);
+uint32_t told(const EpollSet::Item& item, const Descriptor& of) {
+    if ((item.wanted.events & EPOLLET) && of.edges == item.seen) return 0;
+    return of.events() & (item.wanted.events | EPOLLERR | EPOLLHUP);
 }
 
 }  // namespace
@@ -41,7 +40,11 @@ void close_all_of(const Process& process) {
 const std::vector<std::unique_ptr<Descriptor>>& all_descriptors() { return table; }
 
 uint32_t EpollSet::events() const {
-    return std::any_of(items.begin(), items.end(), [](const Item& item) { return told(item) != 0; }) ? EPOLLIN : 0u;
+    const auto has_news = [](const Item& item) {
+        const Descriptor* const of = descriptor(item.fd);
+        return of && told(item, *of) != 0;
+    };
+    return std::any_of(items.begin(), items.end(), has_news) ? EPOLLIN : 0u;
 }
 
 int EpollSet::control(int operation, int fd, const epoll_event* event) {
@@ -63,16 +66,18 @@ int EpollSet::control(int operation, int fd, const epoll_event* event) {
 }
 
 int EpollSet::take(epoll_event* events, int most) {
-    std::erase_if(items, [](const Item& item) { return !descriptor(item.fd); });
     int count = 0;
+    bool closed = false;
     for (Item& item : items) {
-        if (count == most) break;
-        const uint32_t now = told(item);
+        const Descriptor* const of = descriptor(item.fd);
+        closed |= !of;
+        const uint32_t now = count < most && of ? told(item, *of) : 0;
         if (now == 0) continue;
-        item.seen = descriptor(item.fd)->edges;
+        item.seen = of->edges;
         events[count].events = now;
         events[count++].data = item.wanted.data;
     }
+    if (closed) std::erase_if(items, [](const Item& item) { return !descriptor(item.fd); });
     return count;
 }
 

@@ -96,7 +96,8 @@ Fiber::Fiber(void (*run)(void*), void* argument) : run_(run), argument_(argument
 Fiber::~Fiber() { munmap(memory_, kGuard + kStack); }
 
 void Fiber::begin(Fiber* self) {
-    say_arrival(nullptr, &self->outer_bottom_, &self->outer_bytes_);
+    const bool first = !self->outer_bottom_;
+    say_arrival(nullptr, first ? &self->outer_bottom_ : nullptr, first ? &self->outer_bytes_ : nullptr);
     self->run_(self->argument_);
     std::abort();
 }
@@ -111,7 +112,16 @@ void Fiber::enter() {
 void Fiber::leave() {
     say_switch(&fake_inside_, outer_bottom_, outer_bytes_);
     starling_simulation_switch(&inside_, outside_);
-    say_arrival(fake_inside_, &outer_bottom_, &outer_bytes_);
+    say_arrival(fake_inside_, nullptr, nullptr);
+}
+
+void Fiber::leave_to(Fiber& other) {
+    other.outside_ = outside_;
+    other.outer_bottom_ = outer_bottom_;
+    other.outer_bytes_ = outer_bytes_;
+    say_switch(&fake_inside_, other.memory_ + kGuard, kStack);
+    starling_simulation_switch(&inside_, other.inside_);
+    say_arrival(fake_inside_, nullptr, nullptr);
 }
 
 }  // namespace starling::simulation

@@ -17,6 +17,8 @@ class Fiber {
     void enter();
     /// Called on the fiber: returns to the caller of enter().
     void leave();
+    /// Called on the fiber: runs the other fiber in its place, until one of them leaves.
+    void leave_to(Fiber& other);
 
   private:
     static void begin(Fiber* self);
@@ -25,7 +27,7 @@ class Fiber {
     void* const argument_;
     std::byte* memory_;
     void* inside_;             ///< stack pointer while the fiber does not run
-    void* outside_ = nullptr;  ///< stack pointer of the caller of enter()
+    void* outside_ = nullptr;  ///< stack pointer of the caller of enter(), also if another fiber was entered
     void* fake_inside_ = nullptr;
     const void* outer_bottom_ = nullptr;
     size_t outer_bytes_ = 0;

@@ -207,19 +207,18 @@ class Runner {
 
     int run() {
         const auto begin = std::chrono::steady_clock::now();
-        for (uint64_t seed = options_.from; seed <= options_.to; ++seed) {
-            if (!script_of(options_, seed).drawn().has_all(options_.only)) continue;
-            for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
-                while (count_ == options_.jobs) wait_for_one();
-                start(seed);
-            }
+        // Small jobs first: each run inherits all copies of the library that are loaded, and their number determines its fork's time.
+        uint32_t above = 0;
+        for (const uint32_t most : {4u, 8u, 16u, UINT32_MAX}) {
+            for (uint64_t seed = options_.from; seed <= options_.to; ++seed) start_if(seed, above, most);
+            above = most;
         }
         while (count_ > 0) wait_for_one();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         std::printf("%" PRIu64 " runs, %zu failed; %.1f s, %.0f s simulated, %" PRIu64 " steps, %" PRIu64 " ranks, %" PRIu64
-                    " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches\n",
+                    " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches, hash %016" PRIx64 "\n",
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
-                    lost_, switches_);
+                    lost_, switches_, hash_);
         tell_counters();
         tell_pairs();
         tell_shares();
@@ -321,9 +320,18 @@ class Runner {
         return all;
     }
 
-    void start(uint64_t seed) {
-        // The child inherits the copies of the library that are already loaded.
+    /// Starts the seed's runs if its job has more than `above` ranks and at most `most`.
+    void start_if(uint64_t seed, uint32_t above, uint32_t most) {
         const Script script = script_of(options_, seed);
+        if (script.ranks <= above || script.ranks > most || !script.drawn().has_all(options_.only)) return;
+        for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
+            while (count_ == options_.jobs) wait_for_one();
+            start(seed, script);
+        }
+    }
+
+    void start(uint64_t seed, const Script& script) {
+        // The child inherits the copies of the library that are already loaded.
         library(options_.library, script.ranks - 1);
         const auto slot = static_cast<size_t>(
             std::find_if(running_.begin(), running_.end(), [](const Running& r) { return r.pid == 0; }) - running_.begin());
@@ -365,6 +373,7 @@ class Runner {
                          of.seed);
             return;
         }
+        hash_ += mix(of.seed ^ mix(result.hash));  // a sum, because runs end in any order
         virtual_ns_ += result.virtual_ns, switches_ += result.switches, datagrams_ += result.datagrams, lost_ += result.lost;
         steps_ += result.steps, ranks_ += result.ranks;
         for (size_t i = 0; i < kCounters; ++i) counted_[i] += result.counted[i];
@@ -384,7 +393,7 @@ class Runner {
     std::map<uint64_t, uint64_t> hashes_;
     uint64_t counted_[kCounters] = {};
     std::map<Features, uint64_t> runs_with_;
-    uint64_t runs_ = 0, virtual_ns_ = 0, switches_ = 0, datagrams_ = 0, lost_ = 0, steps_ = 0, ranks_ = 0;
+    uint64_t runs_ = 0, virtual_ns_ = 0, switches_ = 0, datagrams_ = 0, lost_ = 0, steps_ = 0, ranks_ = 0, hash_ = 0;
 };
 
 [[noreturn]] void explain() {
@@ -397,11 +406,11 @@ class Runner {
     std::exit(2);
 }
 
-/// Restarts the program so that all runs are alike: without address randomization, and with room for the thread-local variables of all
-/// copies. The loader reserves that room only if the variable is set before it starts.
+/// Restarts the program so that all runs are alike: without address randomization, with room for the thread-local variables of all copies,
+/// and with a heap of huge pages, which takes half of the page faults away. The loader and malloc read the variable at their start only.
 void begin_anew(char** arguments) {
     constexpr const char* kName = "GLIBC_TUNABLES";
-    constexpr const char* kRoom = "glibc.rtld.optional_static_tls=1500000";
+    constexpr const char* kRoom = "glibc.rtld.optional_static_tls=1500000:glibc.malloc.hugetlb=1";
     const char* const now = std::getenv(kName);
     if (now && std::strcmp(now, kRoom) == 0) return;
     setenv(kName, kRoom, 1);

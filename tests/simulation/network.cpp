@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace starling::simulation {
 
@@ -55,8 +56,9 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
     const auto move_to = [&](uint32_t host) {
-        carry(from.host, rail, host, rail,
-              [this, host, rail, source, target, text = std::string(bytes)] { deliver(host, rail, source, target, text); });
+        carry(from.host, rail, host, rail, [this, host, rail, source, target, text = std::string(bytes)]() mutable {
+            deliver(host, rail, source, target, std::move(text));
+        });
     };
     if (!is_group(target.address)) {
         move_to(host_of(target.address));
@@ -81,14 +83,14 @@ void Network::carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_
             ++delayed;
             takes += world_.random.below(weather_.late_ns);
         }
-        world_.at(world_.now + takes, [this, to, to_rail, arrive] {
+        world_.at(world_.now + takes, [this, to, to_rail, arrive = copy == twice ? std::move(arrive) : arrive] {
             if (is_up(to, to_rail)) arrive();
         });
     }
 }
 
 // A socket connected to the sender takes precedence over an unconnected one.
-void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes) {
+void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, std::string bytes) {
     if (is_group(target.address)) {
         for (UdpSocket* const socket : bound(host, target.port)) {
             if (!socket->is_member(target.address, rail) || socket->queue.size() >= weather_.queue) continue;
@@ -107,7 +109,7 @@ void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const
         ++lost;
         return;
     }
-    best->queue.push_back({source, target.address, rail, bytes});
+    best->queue.push_back({source, target.address, rail, std::move(bytes)});
     best->changed();
 }
 

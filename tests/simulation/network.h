@@ -53,7 +53,8 @@ class Network {
     uint16_t free_port() { return next_port_++; }
     /// Sends a datagram; returns 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
-    /// Sends one copy (or none, or two) of a datagram from one host's rail to another's; `arrive` runs when a copy arrives.
+    /// Sends one copy (or none, or two) of a datagram from one host's rail to another's; each copy that arrives
+    /// runs its own copy of `arrive`.
     void carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive);
     /// Draws the transit time of one transmission.
     uint64_t latency();
@@ -64,7 +65,7 @@ class Network {
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
 
   private:
-    void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, const std::string& bytes);
+    void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, std::string bytes);
 
     World& world_;
     const uint32_t hosts_, rails_;

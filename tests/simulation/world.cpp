@@ -111,27 +111,40 @@ void World::run_events() {
 }
 
 std::string World::run() {
+    if (begin_turn()) current_->fiber->enter();
+    return why_;
+}
+
+bool World::begin_turn() {
     for (;;) {
         run_events();
-        if (++switches_ > kMostSwitches) return who_hangs("the processes run without end");
-        if (now > limit) return who_hangs("time is up");
+        if (++switches_ > kMostSwitches) return end("the processes run without end");
+        if (now > limit) return end("time is up");
         if (runnable_.empty()) {
             const bool all_over = std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->gone(); });
-            if (all_over) return {};
-            if (events_.empty()) return who_hangs("no event will wake the sleepers");
+            if (all_over) return false;
+            if (events_.empty()) return end("no event will wake the sleepers");
             now = next_event_;
             continue;
         }
-        const size_t chosen = random.below(runnable_.size());
-        current_ = runnable_[chosen];
+        current_ = runnable_[random.below(runnable_.size())];
         note("turn", current_->rank, now);
-        current_->fiber->enter();
-        Process* const left = std::exchange(current_, nullptr);
-        if (left->state != Process::State::runnable) std::erase(runnable_, left);
+        return true;
     }
 }
 
-void World::leave() { current_->fiber->leave(); }
+bool World::end(const char* why) {
+    why_ = who_hangs(why);
+    return false;
+}
+
+// The process that leaves begins the next turn itself: one switch of stacks leads to the next process, and none if that is the same one.
+void World::leave() {
+    Process* const left = std::exchange(current_, nullptr);
+    if (left->state != Process::State::runnable) std::erase(runnable_, left);
+    if (!begin_turn()) return left->fiber->leave();
+    if (current_ != left) left->fiber->leave_to(*current_->fiber);
+}
 
 // Time grows faster while processes only poll: otherwise two seconds of a peer's silence would take millions of polls. However many
 // processes poll, those with work keep their share of time.
@@ -225,10 +238,8 @@ void World::kill(Process& process) {
     note("death", process.rank);
 }
 
-void World::note(const char* what, uint64_t a, uint64_t b) {
-    for (const char* c = what; *c; ++c) hash_ = (hash_ ^ static_cast<uint8_t>(*c)) * 0x100000001b3ull;
-    hash_ = mix(hash_ ^ a) ^ mix(b + 0x9e3779b97f4a7c15ull);
-    if (trace) std::fprintf(stderr, "%12" PRIu64 " %s %" PRIu64 " %" PRIu64 "\n", now, what, a, b);
+void World::print_note(const char* what, uint64_t a, uint64_t b) const {
+    std::fprintf(stderr, "%12" PRIu64 " %s %" PRIu64 " %" PRIu64 "\n", now, what, a, b);
 }
 
 std::string World::who_hangs(const char* why) const {

@@ -84,7 +84,11 @@ class World {
     void happened() { looks_ = 0; }
 
     /// Adds an event to the run's hash, which is equal for equal seeds.
-    void note(const char* what, uint64_t a = 0, uint64_t b = 0);
+    void note(const char* what, uint64_t a = 0, uint64_t b = 0) {
+        for (const char* c = what; *c; ++c) hash_ = (hash_ ^ static_cast<uint8_t>(*c)) * 0x100000001b3ull;
+        hash_ = mix(hash_ ^ a) ^ mix(b + 0x9e3779b97f4a7c15ull);
+        if (trace) print_note(what, a, b);
+    }
     uint64_t hash() const { return hash_; }
     uint64_t switches() const { return switches_; }
 
@@ -99,6 +103,10 @@ class World {
         Process* process;
         std::function<void(Process&)> run;
     };
+    /// Runs the events that are due and draws the process of the next turn; returns false at the end of the run, for the reason in why_.
+    bool begin_turn();
+    bool end(const char* why);
+    void print_note(const char* what, uint64_t a, uint64_t b) const;
     void run_events();
     void look(uint64_t ns);
     void make_runnable(Process& process);
@@ -117,6 +125,7 @@ class World {
     /// number of polls without other events after which a poll takes twice as much time: a process that only polls the clock is waiting
     uint64_t looks_per_doubling_;
     uint64_t hash_ = 0xcbf29ce484222325ull, switches_ = 0;
+    std::string why_;  ///< why the run has ended too early; empty: it has not
 };
 
 /// Returns the simulated world; null: none, and the real system is used.
