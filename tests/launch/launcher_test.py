@@ -233,6 +233,8 @@ class Starting(Case):
         code, _, err = self.mpiexec("-wdir", "nowhere", "pwd")
         self.assertNotEqual(code, 0)
         self.assertRegex(err, r"nowhere.*directory can't be entered: No such file")
+        code, _, err = self.run_command("sh", "-c", f"mkdir gone && cd gone && rmdir ../gone && exec {MPIEXEC} ./x")
+        self.assertEqual((code, err), (127, "mpiexec: cannot start './x' in the current directory, which was deleted: No such file or directory\n"))
 
     def test_programs_are_found(self):
         self.script("echo found", "tool")

@@ -160,10 +160,11 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process) {
     if (!process.file.empty())
         return "the output file '" + process.file + "' can't be written: " + std::strerror(process.error);
-    char here[4096] = "?";
-    if (directory.empty() && !getcwd(here, sizeof here)) here[0] = '?';
-    std::string text = "cannot start '" + std::string(program) + "' in directory '" +
-                       std::string(directory.empty() ? here : directory) + "': ";
+    char here[4096] = "";
+    const bool lost = directory.empty() && !getcwd(here, sizeof here);
+    std::string text = "cannot start '" + std::string(program) + "' in ";
+    text += lost ? "the current directory, which was deleted: "
+                 : "directory '" + std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
     text += process.error == 0 ? "the program is neither in PATH nor in that directory" : std::strerror(process.error);
     return text + (process.error == 0 ? "" : remedy(program, directory, process));
