@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -395,6 +396,17 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
     return MPI_SUCCESS;
 }
 
+namespace {
+/// Returns whether the process exists although /proc does not show it: /proc is missing, or was mounted with hidepid=2 and the process is not
+/// dumpable.
+bool is_hidden(pid_t pid) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d", pid);
+    struct stat status;
+    return stat(path, &status) != 0 && errno == ENOENT && kill(pid, 0) == 0;
+}
+}  // namespace
+
 bool JobSegment::owner_alive() const {
     // /proc shows the owner's descriptor only until the owner dies, not while it is a zombie. A process that later gets the same pid has
     // another file, or none, under the descriptor's number. kill(pid, 0) would succeed in both cases.
@@ -403,6 +415,7 @@ bool JobSegment::owner_alive() const {
     path_of(address(), path);
     struct stat status;
     if (stat(path, &status) == 0) return status.st_ino == inode_;
+    if (errno == ENOENT && is_hidden(address().owner_pid)) return true;
     if (errno != EACCES && errno != EPERM) return false;
     // The kernel hides the owner's descriptors, but its start time is public.
     ProcessOrigin owner;

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 
 namespace starling {
@@ -49,6 +51,33 @@ TEST(Process, ShortTimeSlicesAreNotInheritedByChildren) {
 int code_of(pid_t child) {
     int status = 0;
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// Hides /proc from this process. Returns false where that is forbidden.
+bool hide_proc() {
+    return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+           mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+}
+
+// With hidepid=2 /proc hides processes of the same user that are not dumpable, and a container may have no /proc.
+TEST(Process, ProcessThatProcHidesHasNotEnded) {
+    constexpr int kForbidden = 77;
+    const pid_t child = fork();
+    if (child == 0) {
+        const pid_t living = fork();
+        if (living == 0) pause();
+        const pid_t ended = fork();
+        if (ended == 0) _exit(0);
+        waitpid(ended, nullptr, 0);
+        const bool hidden = hide_proc();
+        const int code = !hidden ? kForbidden : process_ended(living) ? 1 : !process_ended(ended) ? 2 : 0;
+        kill(living, SIGKILL);
+        waitpid(living, nullptr, 0);
+        _exit(code);
+    }
+    const int code = code_of(child);
+    if (code == kForbidden) GTEST_SKIP() << "mounting is forbidden here";
+    EXPECT_EQ(code, 0) << "1: a living process is taken for ended; 2: the reverse";
 }
 
 void expect_the_reader_is_waited_for(const std::array<int, 2>& ends) {

@@ -137,7 +137,9 @@ int open_of_neighbour(const PagesName& name) {
     int descriptor = may_check ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
     if (descriptor >= 0) return descriptor;
     const int error = may_check ? errno : EACCES;
-    if (error == EACCES || error == EPERM) descriptor = job::fetch_deposited(name.pid, name.descriptor, name.inode);
+    // With hidepid=2 the whole directory of a process that is not dumpable is hidden: ENOENT.
+    if (error == EACCES || error == EPERM || error == ENOENT)
+        descriptor = job::fetch_deposited(name.pid, name.descriptor, name.inode);
     errno = error;
     return descriptor;
 }
