@@ -73,8 +73,8 @@ bool process_ended(pid_t pid) {
     // kill() succeeds for zombies too, and if their parent never waits for them, they stay zombies.
     char text[512];
     const char* state = read_status(pid, text);
-    // /proc may be missing, or with hidepid=2 hide a process that is not dumpable, so only a second kill() tells whether the process has ended
-    // since the first.
+    // /proc may be missing, or with hidepid=2 hide a process that is not dumpable, so only a second kill() tells whether the process has
+    // ended since the first.
     if (!state) return kill(pid, 0) != 0 && errno == ESRCH;
     if (*state != 'Z' && *state != 'X') return false;
     const char* threads = field_behind(state, kThreads);

@@ -397,8 +397,8 @@ int JobSegment::map(int fd, const JobAddress& address, JobSegment& out) {
 }
 
 namespace {
-/// Returns whether the process exists although /proc does not show it: /proc is missing, or was mounted with hidepid=2 and the process is not
-/// dumpable.
+/// Returns whether the process exists although /proc does not show it. /proc may be missing, or was mounted with hidepid=2 and the process
+/// is not dumpable.
 bool is_hidden(pid_t pid) {
     char path[32];
     std::snprintf(path, sizeof path, "/proc/%d", pid);
