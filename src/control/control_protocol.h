@@ -47,7 +47,7 @@ enum class MessageKind : uint32_t {
     /// JobQuery of a job that the sender has spawned → JobReply: not all parents could take part, so the children must end. A launcher that
     /// does not know this kind closes the connection.
     forsake = 18,
-    last = 30,  ///< largest kind; kinds from 20 on are in launch/common/client_protocol.h
+    last = 33,  ///< largest kind; kinds from 20 on are in launch/common/client_protocol.h
 };
 
 inline constexpr uint32_t kFrameMagic = 0x4c525453;  ///< "STRL"

@@ -8,6 +8,7 @@
 #include "launch/common/order.h"
 #include "launch/common/placement_preview.h"
 #include "launch/common/plan.h"
+#include "launch/common/process_table.h"
 
 using namespace starling;
 using namespace starling::launch;
@@ -36,6 +37,7 @@ void check_all(std::string_view bytes) {
     check<SubmissionReply>(bytes);
     check<ClientNotice>(bytes);
     check<PlacementPreview>(bytes);
+    check<ProcessTable>(bytes);
 }
 
 JobSpec spec() {
@@ -120,15 +122,15 @@ const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         start(),
         seed(HostOrder{.kind = OrderKind::start, .job = 7, .text = "text", .bytes = start()}),
-        seed(StartReport{1, 2, 3, "why", {}}),
-        seed(StartReport{0, 0, 0, "", {{"a"}, {"/bin/sh"}, {{0, 0, 17}, {0, 0, 1000}}}}),
+        seed(StartReport{1, 2, 3, "why"}),
+        seed(ProcessTable{{"a"}, {"/bin/sh"}, {{0, 0, 17}, {0, 0, 1000}}}),
         stub(),
         failure(),
         seed(HostOrder{.kind = OrderKind::failed, .job = 7, .rank = 3, .bytes = failure()}),
         seed(RankRuns{{0, 1, 2, 0, 0}}),
         submission(),
-        seed(SubmissionReply{1, true, "why", 4, {}}),
-        seed(SubmissionReply{0, false, "", 4, {{"a", "b"}, {"/bin/sh"}, {{1, 0, 17}}}}),
+        seed(SubmissionReply{1, true, "why", 4, 0}),
+        seed(SubmissionReply{0, false, "", 4, 0x10001}),
         seed(ClientNotice{1, "a line\n"}),
         seed(PlacementPreview{"", {2, 1}, {"a", "b"}, {0, 1, 0}, {"b"}}),
         seed(GoneReport{true, 3, 1}),

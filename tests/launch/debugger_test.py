@@ -20,10 +20,24 @@ from hosts_test import STARLING, HostsCase
 BUILD = Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 LIMIT = 60  # seconds for anything
-TABLE = ["-ex", "print MPIR_proctable_size", "-ex", "print *MPIR_proctable@2", "-ex", "print MPIR_debug_state"]
-
-
+SPAWN = str(BUILD / "tests" / "mpi" / "spawn")
 ROW = r'host_name = 0x\w+ "([^"]+)", executable_name = 0x\w+ "([^"]+)", pid = (\d+)'
+STOP = "handle SIGCHLD SIGCONT nostop noprint pass\nset detach-on-fork on\nbreak MPIR_Breakpoint\n"
+SHOW = """python
+size = int(gdb.parse_and_eval("MPIR_proctable_size"))
+print("size", size, "debug state", int(gdb.parse_and_eval("MPIR_debug_state")))
+for i in range(size):
+    gdb.execute(f"print MPIR_proctable[{i}]")
+end
+"""
+STATES = """shell sleep %s
+python
+for i in range(%d, int(gdb.parse_and_eval("MPIR_proctable_size"))):
+    pid = int(gdb.parse_and_eval(f"MPIR_proctable[{i}].pid"))
+    print("state", open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0])
+end
+"""
+START = STOP + "start\nset var MPIR_being_debugged = 1\n"
 
 
 def gdb(*words, **options):
@@ -32,9 +46,21 @@ def gdb(*words, **options):
     return result.stdout + result.stderr
 
 
+def gdb_script(text, *words, **options):
+    with tempfile.NamedTemporaryFile("w", prefix="starling-tests-") as script:
+        script.write(text)
+        script.flush()
+        return gdb("-x", script.name, *words, **options)
+
+
+def attach(job):
+    """Attaches as a debugger does to which the table may be filled for the first time."""
+    return gdb_script(STOP + "set var MPIR_being_debugged = 1\ncontinue\n" + SHOW + "set var MPIR_being_debugged = 0\n", "-p", str(job.pid))
+
+
 class ProcessTable(unittest.TestCase):
     def check(self, said, program):
-        self.assertRegex(said, r"\$1 = 2\n")
+        self.assertIn("size 2 debug state 1\n", said)  # MPIR_DEBUG_SPAWNED
         rows = re.findall(ROW, said)
         self.assertEqual([(host, os.path.basename(name)) for host, name, _ in rows], [(os.uname().nodename, program)] * 2, said)
         return [int(pid) for _, _, pid in rows]
@@ -43,7 +69,9 @@ class ProcessTable(unittest.TestCase):
         job = subprocess.Popen([MPIEXEC, "-n", "2", "sh", "-c", "echo ready; sleep 60; :"], stdout=subprocess.PIPE, text=True)
         try:
             self.assertEqual([job.stdout.readline() for _ in range(2)], ["ready\n"] * 2)
-            pids = self.check(gdb("-p", str(job.pid), *TABLE), os.path.basename(os.path.realpath("/bin/sh")))
+            shell = os.path.basename(os.path.realpath("/bin/sh"))
+            pids = self.check(gdb_script(SHOW, "-p", str(job.pid)), shell)
+            self.assertEqual(self.check(attach(job), shell), pids)
             for pid in pids:
                 self.assertEqual(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[1], str(job.pid))
         finally:
@@ -52,20 +80,22 @@ class ProcessTable(unittest.TestCase):
             job.wait(LIMIT)
 
     def test_a_debugger_that_starts_mpiexec_stops_where_all_processes_are_known(self):
-        with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder) / "commands"
-            script.write_text("handle SIGCHLD SIGCONT nostop noprint pass\nset detach-on-fork on\nbreak MPIR_Breakpoint\n"
-                              "start\nset var MPIR_being_debugged = 1\ncontinue\nprint MPIR_proctable_size\n"
-                              "print *MPIR_proctable@2\nprint MPIR_debug_state\n"
-                              "shell sleep 1\npython\nfor i in range(2):\n"
-                              "    pid = int(gdb.parse_and_eval(f'MPIR_proctable[{i}].pid'))\n"
-                              "    print('state', open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0])\n"
-                              "end\ncontinue\n", encoding="utf-8")
-            said = gdb("-x", str(script), "--args", MPIEXEC, "-n", "2", "sleep", "5")
-        said = said.replace("$2 = {", "$1 = 2\n$2 = {") if "$1 = 2" not in said else said
+        said = gdb_script(START + "continue\n" + SHOW + STATES % (1, 0) + "continue\n", "--args", MPIEXEC, "-n", "2", "sleep", "5")
         self.check(said, "sleep")
-        self.assertIn("$3 = 1\n", said)  # MPIR_DEBUG_SPAWNED
         self.assertEqual(said.count("state T"), 2, said)  # they wait for the debugger
+        self.assertIn("exited normally", said)
+
+    def test_spawned_processes_are_added_and_wait_for_the_debugger(self):
+        said = gdb_script(START + "continue\n" + SHOW + "continue\n" + SHOW + STATES % (1, 2) + "delete\ncontinue\n",
+                          "--args", MPIEXEC, "-n", "2", SPAWN)
+        sizes = [int(size) for size in re.findall(r"^size (\d+) debug state 1$", said, re.M)]
+        self.assertEqual(sizes[0], 2, said)
+        self.assertGreater(sizes[1], 2)
+        rows = re.findall(ROW, said)
+        self.assertEqual(rows[:2], rows[2:4])  # the first ranks stay where they are
+        self.assertEqual(len({pid for _, _, pid in rows}), sizes[1])
+        self.assertEqual({os.path.basename(name) for _, name, _ in rows}, {"spawn"})
+        self.assertEqual(said.count("state T"), sizes[1] - 2, said)
         self.assertIn("exited normally", said)
 
 
@@ -79,8 +109,9 @@ class HostsTable(HostsCase):
         job = self.popen(MPIEXEC, *options, "-n", 4, "sh", "-c", "echo $STARLING_RANK $FAKE_HOST $$; sleep 60; :")
         lines = sorted(job.stdout.readline().split() for _ in range(4))
         self.assertEqual([line[:2] for line in lines], [["0", "a"], ["1", "b"], ["2", "a"], ["3", "b"]])
-        said = gdb("-p", str(job.pid), "-ex", "print MPIR_proctable_size", "-ex", "print *MPIR_proctable@4")
-        self.assertIn("$1 = 4\n", said)
+        self.assertIn("size 0 debug state 0\n", gdb_script(SHOW, "-p", str(job.pid)))  # no host was asked for its processes
+        said = attach(job)
+        self.assertIn("size 4 debug state 1\n", said)
         self.assertEqual(re.findall(ROW, said), [(host, self.SHELL, pid) for _, host, pid in lines])
         self.assertIsNone(job.poll())
         job.send_signal(signal.SIGTERM)
@@ -98,15 +129,8 @@ class HostsTable(HostsCase):
 
     def stop_at_start(self, *options):
         """The ranks wait while the debugger keeps mpiexec for longer than daemons bear its silence."""
-        script = Path(self.directory) / "commands"
-        script.write_text("handle SIGCHLD SIGCONT nostop noprint pass\nset detach-on-fork on\nbreak MPIR_Breakpoint\n"
-                          "start\nset var MPIR_being_debugged = 1\ncontinue\nprint *MPIR_proctable@2\nshell sleep 3\npython\n"
-                          "for i in range(2):\n"
-                          "    pid = int(gdb.parse_and_eval(f'MPIR_proctable[{i}].pid'))\n"
-                          "    print('state', open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0])\n"
-                          "end\ncontinue\n", encoding="utf-8")
-        said = gdb("-x", str(script), "--args", MPIEXEC, *options, "-n", "2", "sleep", "5",
-                   env=dict(self.environment, STARLING_SILENCE_MS="1000"))
+        said = gdb_script(START + "continue\n" + SHOW + STATES % (3, 0) + "continue\n", "--args", MPIEXEC, *options, "-n", "2", "sleep", "5",
+                          env=dict(self.environment, STARLING_SILENCE_MS="1000"))
         self.assertEqual([host for host, _, _ in re.findall(ROW, said)], ["a", "b"], said)
         self.assertEqual(said.count("state T"), 2, said)
         self.assertIn("exited normally", said)  # so the ranks went on, and have ended
@@ -114,10 +138,22 @@ class HostsTable(HostsCase):
     def test_a_debugger_that_starts_mpiexec(self):
         self.stop_at_start("--host", "a:1,b:1")
 
+    def test_spawned_processes_of_several_hosts(self):
+        self.spawn_below("--host", "a:1,b:1")
+
+    def spawn_below(self, *options):
+        said = gdb_script(START + "continue\ncontinue\n" + SHOW + STATES % (1, 2) + "delete\ncontinue\n", "--args", MPIEXEC, *options, "-n", "2",
+                          SPAWN, env=self.environment)
+        self.assertRegex(said, r"size ([3-9]|\d\d) debug state 1\n")
+        self.assertLessEqual({host for host, _, _ in re.findall(ROW, said)}, {"a", "b"}, said)
+        self.assertEqual(said.count("state T"), len(re.findall(ROW, said)) - 2, said)
+        self.assertIn("exited normally", said)
+
     def test_a_debugger_that_starts_a_client_of_standing_daemons(self):
         self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", "a:1,b:1")[0], 0)
         try:
             self.stop_at_start("--host", "a:1,b:1")
+            self.spawn_below("--host", "a:1,b:1")
         finally:
             self.run_command(STARLING, "daemon", "stop")
 

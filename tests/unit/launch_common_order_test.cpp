@@ -7,6 +7,7 @@
 #include "launch/common/client_protocol.h"
 #include "launch/common/order.h"
 #include "launch/common/placement_preview.h"
+#include "launch/common/process_table.h"
 
 namespace starling::launch {
 namespace {
@@ -56,24 +57,33 @@ TEST(ProgramLayout, IsReadBack) {
     }
 }
 
-TEST(StartReportLayout, HasNoListOfProcessesUnlessItIsRequested) {
+TEST(StartReport, IsEqualOnAllHostsThatStartedTheirProcesses) {
     StartReport report;
     report.text = "why";
-    EXPECT_EQ(encode(report), Writer().number(0).number(0u).number(0u).string("why").take());  // as in Wire 1.0
+    EXPECT_EQ(encode(report),
+              Writer().number(0).number(0u).number(0u).string("why").take());  // so that the tree merges it; as in wire 1.0
 }
 
-TEST(StartReportLayout, ListsProcesses) {
-    StartReport report, read;
-    report.processes = {{"a"}, {"/bin/one", "/bin/two"}, {{0, 0, 17}, {0, 1, 4'000'000}}};
-    ASSERT_TRUE(decode(encode(report), read));
-    EXPECT_EQ(read.processes.programs, report.processes.programs);
-    ASSERT_EQ(read.processes.rows.size(), 2u);
-    EXPECT_EQ(read.processes.rows[1].program, 1u);
-    EXPECT_EQ(read.processes.rows[1].pid, 4'000'000u);
-    report.processes.rows[1].program = 2;  // there is no such program
-    EXPECT_FALSE(decode(encode(report), read));
-    report.processes.rows[1] = {1, 0, 17};  // nor such a host
-    EXPECT_FALSE(decode(encode(report), read));
+TEST(ProcessTable, HasHostAndProgramOfEachProcess) {
+    ProcessTable table{{"a"}, {"/bin/one", "/bin/two"}, {{0, 0, 17}, {0, 1, 4'000'000}}}, read;
+    ASSERT_TRUE(decode(encode(table), read));
+    EXPECT_EQ(read.programs, table.programs);
+    ASSERT_EQ(read.rows.size(), 2u);
+    EXPECT_EQ(read.rows[1].program, 1u);
+    EXPECT_EQ(read.rows[1].pid, 4'000'000u);
+    table.rows[1].program = 2;  // there is no such program
+    EXPECT_FALSE(decode(encode(table), read));
+    table.rows[1] = {1, 0, 17};  // nor such a host
+    EXPECT_FALSE(decode(encode(table), read));
+}
+
+TEST(SubmissionReply, HasAVersionOnlyForClientsThatReadIt) {
+    SubmissionReply reply, read;
+    reply.text = "why";
+    EXPECT_EQ(encode(reply), Writer().number(0).number(0u).string("why").number(0u).take());  // as in wire 1.0
+    reply.version = 0x10001;
+    ASSERT_TRUE(decode(encode(reply), read));
+    EXPECT_EQ(read.version, reply.version);
 }
 
 TEST(PlacementPreview, HasAHostForEachRank) {

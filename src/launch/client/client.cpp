@@ -70,6 +70,7 @@ class DaemonClient {
         };
         loop_.watch(socket_, EPOLLIN, [this](uint32_t events) { on_ready(events); });
         send(options_.dry_run ? ClientMessage::preview : ClientMessage::submit, encode(submission()));
+        loop_.on_turn = [this](bool interrupted) { on_turn(interrupted); };
         check_daemon();
         loop_.run();
         output_.drain();
@@ -85,6 +86,8 @@ class DaemonClient {
         submission.verbose = options_.verbose;
         submission.quiet = options_.quiet;
         submission.profile = profile_.is_open();
+        has_debugger_attached();
+        submission.is_debugged = is_being_debugged();
         submission.timeout_seconds = static_cast<uint32_t>(options_.timeout_seconds);
         char here[PATH_MAX];
         if (getcwd(here, sizeof here)) submission.directory = here;
@@ -137,14 +140,28 @@ class DaemonClient {
         kill(getpid(), SIGSTOP);
     }
 
-    /// Shows the job's processes to a debugger. If the debugger has started mpiexec, the processes are stopped while it attaches to them.
-    void show_to_debugger(const ProcessTable& processes) {
-        fill_debugger_table(processes);
-        if (!is_being_debugged()) return;
-        send(ClientMessage::signal, encode(ClientNotice{SIGSTOP, {}}));
-        flush_all();
-        report_spawned();
-        send(ClientMessage::signal, encode(ClientNotice{SIGCONT, {}}));
+    /// Requests the processes for a debugger that has attached, or has stopped this process before the table was filled.
+    void on_turn(bool interrupted) {
+        const bool attached = has_debugger_attached();
+        if (!started_ || finished_ || (!attached && !interrupted)) return;
+        if (daemon_version_ == 0) {
+            if (attached) print("the standing daemons are of Starling 0.1.0, which does not list processes for debuggers");
+            return;
+        }
+        send(ClientMessage::list, encode(ClientNotice{is_being_debugged(), {}}));
+        if (attached && has_debugger_table()) report_spawned();
+    }
+
+    bool on_processes(const std::string& payload) {
+        ProcessTable processes;
+        if (!decode(payload, processes)) return false;
+        add_to_debugger_table(std::move(processes));
+        if (is_being_debugged()) {
+            flush_all();
+            report_spawned();
+        }
+        send(ClientMessage::shown, {});
+        return true;
     }
 
     void send(ClientMessage message, std::string_view payload) { send(kind_of(message), payload); }
@@ -256,6 +273,8 @@ class DaemonClient {
             case ClientMessage::taken:
                 reader_.next();
                 return true;
+            case ClientMessage::processes:
+                return on_processes(frame.payload);
             case ClientMessage::profile:
                 profile_.write(frame.payload);
                 return true;
@@ -296,7 +315,7 @@ class DaemonClient {
             std::fprintf(stderr, "mpiexec: started through the standing daemons of %s: nothing had to be started first\n",
                          number_of(reply.hosts, "host").c_str());
         }
-        show_to_debugger(reply.processes);
+        daemon_version_ = reply.version;
         reading_ = !options_.input.ranges.empty();
         if (reading_) reader_.next();
         return true;
@@ -319,6 +338,7 @@ class DaemonClient {
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;
+    uint32_t daemon_version_ = 0;  ///< SubmissionReply::version
     bool finished_ = false;
     bool reading_ = false;
 };

@@ -1,5 +1,6 @@
 #include "launch/client/debugger_table.h"
 
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -38,25 +39,30 @@ namespace starling::launch {
 namespace {
 
 // The table's memory, which stays until mpiexec ends.
-ProcessTable names;
+std::deque<ProcessTable> jobs;
 std::vector<MPIR_PROCDESC> rows;
+bool was_being_debugged = false;
 
 }  // namespace
 
-void fill_debugger_table(ProcessTable processes) {
-    if (!rows.empty()) return;
-    names = std::move(processes);
+void add_to_debugger_table(ProcessTable processes) {
+    ProcessTable& names = jobs.emplace_back(std::move(processes));
     for (const ProcessTable::ProcessRow& row : names.rows)
         rows.push_back({names.hosts[row.host].data(), names.programs[row.program].data(), static_cast<int>(row.pid)});
     MPIR_proctable = rows.data();
     MPIR_proctable_size = static_cast<int>(rows.size());
+    MPIR_debug_state = MPIR_DEBUG_SPAWNED;
 }
+
+bool has_debugger_table() { return !rows.empty(); }
 
 bool is_being_debugged() { return MPIR_being_debugged != 0; }
 
-void report_spawned() {
-    MPIR_debug_state = MPIR_DEBUG_SPAWNED;
-    MPIR_Breakpoint();
+bool has_debugger_attached() {
+    const bool debugged = is_being_debugged();
+    return !std::exchange(was_being_debugged, debugged) && debugged;
 }
+
+void report_spawned() { MPIR_Breakpoint(); }
 
 }  // namespace starling::launch

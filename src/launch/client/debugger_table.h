@@ -6,13 +6,16 @@
 
 namespace starling::launch {
 
-/// Enters a job's processes into the table. Call it once, when the processes have been started.
-void fill_debugger_table(ProcessTable processes);
+/// Appends a job's processes to the table.
+void add_to_debugger_table(ProcessTable processes);
+bool has_debugger_table();
 
-/// Returns whether a debugger has started this mpiexec and wants to control the job from its start.
+/// Returns whether a debugger has started this mpiexec, or has attached to it, and wants to be notified of new processes.
 bool is_being_debugged();
+/// Returns true once for each debugger: in the first call after it has set MPIR_being_debugged.
+bool has_debugger_attached();
 
-/// Calls MPIR_Breakpoint, where the debugger reads the table and attaches to the ranks, which must be stopped.
+/// Calls MPIR_Breakpoint, where the debugger reads the table and attaches to the ranks. New ones must be stopped.
 void report_spawned();
 
 }  // namespace starling::launch

@@ -23,7 +23,6 @@ JobStyle Options::style() const {
     style.binding = binding;
     style.report_bindings = report_bindings;
     style.display_map = display_map;
-    style.lists_processes = true;
     return style;
 }
 

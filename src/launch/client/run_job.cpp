@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -28,8 +27,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::seconds kLongestSuspension{3};  // limit of the time until other hosts know that this process is stopped
-constexpr std::chrono::milliseconds kSilence{2000};    // time of silence on a terminal before progress is shown
+constexpr std::chrono::milliseconds kSilence{2000};  // time of silence on a terminal before progress is shown
 
 LauncherSettings launcher_settings(const Options& options, char** argv) {
     LauncherSettings settings;
@@ -91,6 +89,10 @@ class Terminal : public LocalClient {
             return kCannotStart;
         }
         detail(why);
+        // The list of other hosts' processes costs messages, so a debugger has to request it.
+        has_debugger_attached();
+        lists_processes = is_being_debugged();
+        loop_.on_turn = [this](bool interrupted) { on_turn(interrupted); };
         if (options_.timeout_seconds > 0) {
             loop_.after(std::chrono::seconds(options_.timeout_seconds), [this] {
                 if (jobs_left > 0) universe_.time_out(*this, options_.timeout_seconds);
@@ -107,6 +109,11 @@ class Terminal : public LocalClient {
 
     void input_read() override { reader_.next(); }
     bool write_profile(const std::string& lines) override { return profile_file_.write(lines); }
+    void show_processes(ProcessTable processes, std::function<void()> done) override {
+        add_to_debugger_table(std::move(processes));
+        if (!is_being_debugged()) return done();
+        show_to_debugger(std::move(done));
+    }
 
     void finished(int code) override {
         launcher_.output().when_written([this, code] {
@@ -159,7 +166,7 @@ class Terminal : public LocalClient {
     void start() {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) { return fail_to_start(outcome.text); }
-            show_to_debugger(outcome.processes);
+            if (!over_hosts_) universe_.list_processes(*this, is_being_debugged());
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (universe_.wants_input(*this)) reader_.next();
@@ -189,20 +196,21 @@ class Terminal : public LocalClient {
         });
     }
 
-    /// Shows the job's processes to a debugger. If the debugger has started mpiexec, the processes are stopped while it attaches to them.
-    void show_to_debugger(const ProcessTable& processes) {
-        fill_debugger_table(processes);
-        if (!is_being_debugged()) return;
-        universe_.signal(*this, SIGSTOP);
-        // The debugger stops this process, which must not keep other hosts from stopping their ranks, nor appear dead to them.
-        const auto report = [this, reported = std::make_shared<bool>(false)] {
-            if (std::exchange(*reported, true)) return;
+    /// Lists the processes for a debugger that has attached, or has stopped this process before the table was filled.
+    void on_turn(bool interrupted) {
+        const bool attached = has_debugger_attached();
+        if (!attached && !interrupted) return;
+        universe_.list_processes(*this, is_being_debugged());
+        if (attached && has_debugger_table()) show_to_debugger([] {});
+    }
+
+    /// Calls the debugger. It stops this process, which must not keep other hosts from stopping their ranks, nor appear dead to them.
+    void show_to_debugger(std::function<void()> done) {
+        announce_suspension([this, done = std::move(done)] {
             report_spawned();
             universe_.resume();
-            universe_.signal(*this, SIGCONT);
-        };
-        universe_.suspend(report);
-        if (over_hosts_) loop_.after(kLongestSuspension, report);
+            done();
+        });
     }
 
     void on_signal(int signal) override {

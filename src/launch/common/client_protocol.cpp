@@ -12,9 +12,9 @@ std::string encode(const Submission& message) {
     Writer writer;
     writer.number(message.version).string(message.release);
     write(writer, message.spec);
-    writer.number(message.style.bits() |
-                  static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2 | message.partial << 3)
-                      << JobStyle::kBits);
+    writer.number(message.style.bits() | static_cast<uint32_t>(message.verbose | message.quiet << 1 | message.profile << 2 |
+                                                               message.partial << 3 | message.is_debugged << 4)
+                                             << JobStyle::kBits);
     writer.number(message.timeout_seconds).string(message.directory);
     write(writer, message.environment);
     writer.number(static_cast<uint8_t>(message.spec.plan != nullptr));
@@ -35,6 +35,7 @@ bool decode(std::string_view payload, Submission& out) {
     out.quiet = (flags >> JobStyle::kBits & 2) != 0;
     out.profile = (flags >> JobStyle::kBits & 4) != 0;
     out.partial = (flags >> JobStyle::kBits & 8) != 0;
+    out.is_debugged = (flags >> JobStyle::kBits & 16) != 0;
     out.timeout_seconds = reader.number<uint32_t>();
     out.directory = reader.string();
     read(reader, out.environment);
@@ -50,7 +51,7 @@ std::string encode(const SubmissionReply& message) {
     Writer writer;
     writer.number(message.error_class).number(static_cast<uint32_t>(message.unknown_host));
     writer.string(message.text).number(message.hosts);
-    if (!message.processes.empty()) message.processes.encode(writer);  // older releases do not know it, nor request it
+    if (message.version != 0) writer.number(message.version);
     return writer.take();
 }
 
@@ -60,8 +61,8 @@ bool decode(std::string_view payload, SubmissionReply& out) {
     out.unknown_host = reader.number<uint32_t>() != 0;
     out.text = reader.string();
     out.hosts = reader.number<uint32_t>();
-    out.processes = {};
-    return (reader.done() || ProcessTable::decode(reader, out.processes)) && reader.done();
+    out.version = reader.done() ? 0 : reader.number<uint32_t>();
+    return reader.done();
 }
 
 std::string encode(const ClientNotice& message) { return Writer().number(message.number).string(message.bytes).take(); }

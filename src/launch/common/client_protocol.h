@@ -8,7 +8,6 @@
 #include "base/version.h"
 #include "control/control_protocol.h"
 #include "launch/common/job_spec.h"
-#include "launch/common/process_table.h"
 
 namespace starling::launch {
 
@@ -26,8 +25,12 @@ enum class ClientMessage : uint32_t {
     /// client → daemon: where the job of a Submission would run. Daemons of wire version 1.0 close the connection.
     preview = 29,
     placement = 30,  ///< daemon → client: reply to preview (PlacementPreview), or `started` if the daemon can't serve the job
+    /// client → daemon: a debugger has attached to the client. ClientNotice; number: 1 if later jobs shall be listed, and held until `shown`
+    list = 31,
+    processes = 32,  ///< daemon → client: the processes of a job (ProcessTable)
+    shown = 33,      ///< client → daemon: the debugger has read the last table
 };
-static_assert(static_cast<uint32_t>(ClientMessage::placement) == static_cast<uint32_t>(control::MessageKind::last));
+static_assert(static_cast<uint32_t>(ClientMessage::shown) == static_cast<uint32_t>(control::MessageKind::last));
 
 constexpr control::MessageKind kind_of(ClientMessage message) { return static_cast<control::MessageKind>(message); }
 
@@ -45,6 +48,7 @@ struct Submission {
     uint32_t timeout_seconds = 0;
     std::string directory;
     std::vector<std::string> environment;  ///< variables NAME=value of mpiexec
+    bool is_debugged = false;              ///< true: a debugger has started the client; the processes are listed and held
     bool partial = false;                  ///< true: `environment` has only the variables that ranks on other hosts receive
 };
 
@@ -54,8 +58,8 @@ struct SubmissionReply {
     bool unknown_host =
         false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may start the job by other means
     std::string text;
-    uint32_t hosts = 0;      ///< number of hosts of the universe in which the job was started
-    ProcessTable processes;  ///< the job's processes, if JobStyle::lists_processes; otherwise empty
+    uint32_t hosts = 0;    ///< number of hosts of the universe in which the job was started
+    uint32_t version = 0;  ///< wire version of the daemon; 0: 1.0. Not sent to clients of wire version 1.0
 };
 
 /// Payload of output, written, signal and finished: a number, and bytes for output.

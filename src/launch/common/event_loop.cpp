@@ -77,6 +77,7 @@ int EventLoop::run() {
         epoll_event events[64];
         const int n = epoll_wait(epoll_, events, 64, milliseconds_to_next_timer());
         if (n < 0 && errno != EINTR) panic("epoll_wait: %s", std::strerror(errno));
+        if (on_turn) on_turn(n < 0);
         for (int i = 0; i < n && !stopped_; ++i) {
             const auto found = watches_.find(static_cast<int>(events[i].data.u64 & 0xffffffffu));
             // Skip an event whose descriptor was closed by another handler of this batch: its number may already belong to a new

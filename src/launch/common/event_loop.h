@@ -40,6 +40,10 @@ class EventLoop {
     void stop(int result);
     bool stopped() const { return stopped_; }
 
+    /// Called before the handlers of each turn. `interrupted`: a stop of this process, such as that by a debugger, has ended the wait; signals
+    /// do so as well, unless they are blocked.
+    std::function<void(bool interrupted)> on_turn;
+
   private:
     struct Watch {
         uint32_t generation;

@@ -86,16 +86,14 @@ struct JobStyle {
     Binding binding = Binding::automatic;
     bool report_bindings = false;
     bool display_map = false;  ///< true: each host prints its ranks
-    bool lists_processes =
-        false;           ///< true: the hosts report the processes of the client's first job (PlacedOutcome::processes)
-    OutputStyle output;  ///< not part of bits()
+    OutputStyle output;        ///< not part of bits()
 
     uint32_t bits() const {
         return static_cast<uint32_t>(tag_output | capture << 1 | report_bindings << 2) | static_cast<uint32_t>(binding) << 3 |
-               static_cast<uint32_t>(display_map) << kMapBit | static_cast<uint32_t>(lists_processes) << kListBit;
+               static_cast<uint32_t>(display_map) << kMapBit;
     }
-    // Bits that older releases do not use. The bits from kBits on belong to the messages.
-    static constexpr uint32_t kMapBit = 16, kListBit = 17;
+    static constexpr uint32_t kMapBit =
+        16;                               // a bit that older releases do not use; the bits from kBits on belong to the messages
     static constexpr uint32_t kBits = 5;  ///< number of bits that bits() uses
     static JobStyle of_bits(uint32_t bits) {
         const uint32_t binding = bits >> 3 & 3;
@@ -104,7 +102,6 @@ struct JobStyle {
                 binding > 2 ? Binding::none : static_cast<Binding>(binding),
                 (bits & 4) != 0,
                 (bits >> kMapBit & 1) != 0,
-                (bits >> kListBit & 1) != 0,
                 {}};
     }
 };

@@ -10,7 +10,7 @@ bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
-    return in(OrderKind::start, OrderKind::table) || in(OrderKind::started, OrderKind::absent) ||
+    return in(OrderKind::start, OrderKind::list) || in(OrderKind::started, OrderKind::processes) ||
            in(OrderKind::want_ports, OrderKind::abandoned);
 }
 
@@ -213,7 +213,6 @@ std::string encode(const StartReport& report) {
     Writer writer;
     writer.number(report.error_class).number(report.failed_program).number(report.failed_index);
     writer.string(report.text);
-    if (!report.processes.empty()) report.processes.encode(writer);  // older releases do not know it, nor request it
     return writer.take();
 }
 
@@ -223,8 +222,7 @@ bool decode(std::string_view bytes, StartReport& out) {
     out.failed_program = reader.number<uint32_t>();
     out.failed_index = reader.number<uint32_t>();
     out.text = reader.string();
-    out.processes = {};
-    return (reader.done() || ProcessTable::decode(reader, out.processes)) && reader.done();
+    return reader.done();
 }
 
 std::string encode(const StubOrder& order) {

@@ -9,7 +9,6 @@
 
 #include "base/wire.h"
 #include "launch/common/job_spec.h"
-#include "launch/common/process_table.h"
 
 namespace starling::launch {
 
@@ -33,6 +32,7 @@ enum class OrderKind : uint32_t {
     ranks_failed = 16,   ///< ranks that failed in a job that continues; bytes: RankRuns
     gather_ports = 17,   ///< gather the ports of some hosts of the job; round; bytes: the set of these hosts
     table = 18,          ///< ports of the job's ranks, for the host agents that requested them; bytes: PortTable
+    list = 19,           ///< report the job's processes; sent only if a debugger has attached to the client
 
     // Orders from a host agent to the root. If an order is gathered (Tree::gather), the order itself is the topic and has no bytes; the
     // hosts' pieces have them.
@@ -50,6 +50,7 @@ enum class OrderKind : uint32_t {
     want_table = 43,     ///< request for the table of all ports of the job; gathered, the first piece without delay
     host_ports = 44,     ///< ports of this host's ranks in round `round`, gathered; piece: HostPorts
     absent = 45,         ///< a rank of the job exited with 0 without calling MPI_Init; text: which rank, and how it ended
+    processes = 46,      ///< the processes of the job here, gathered; piece: ProcessTable
 
     // Orders from one host agent to another.
     want_ports = 64,  ///< request for the port of `rank`, answered when the port is known
@@ -81,7 +82,7 @@ struct HostOrder {
 };
 
 /// Returns whether the root's Universe handles this order from a host agent. Orders of other kinds are for the root's own host agent.
-inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::absent; }
+inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::processes; }
 
 std::string encode(const HostOrder& order);
 /// Returns the kind of an encoded order; any value if `payload` is not an order.
@@ -95,12 +96,11 @@ struct StartOrder {
     JobPart part;
 };
 
+/// The result of a start on one host. The reports of hosts without problems are equal, so that Tree::gather merges them.
 struct StartReport {
     int32_t error_class = 0;
     uint32_t failed_program = 0, failed_index = 0;
     std::string text;
-    ProcessTable
-        processes;  ///< the processes on this host, if JobStyle::lists_processes; otherwise empty, so that equal reports merge
 };
 
 /// The last report about a host's part of a job.

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/wire.h"
-
 namespace starling::launch {
 
 struct ProcessTable {
@@ -23,10 +21,10 @@ struct ProcessTable {
     bool empty() const { return rows.empty(); }
     /// Returns the index of `path` in `programs`, where it is added if it is new.
     uint32_t program(std::string_view path);
-
-    void encode(Writer& out) const;
-    /// Returns false if the bytes are not a table, or an index is out of range; `out` is unspecified then.
-    static bool decode(Reader& in, ProcessTable& out);
 };
+
+std::string encode(const ProcessTable& table);
+/// Returns false if the bytes are not exactly one table, or an index is out of range; `out` is unspecified then.
+bool decode(std::string_view bytes, ProcessTable& out);
 
 }  // namespace starling::launch

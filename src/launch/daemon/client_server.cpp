@@ -8,6 +8,10 @@ namespace starling::launch {
 
 using control::MessageKind;
 
+namespace {
+constexpr uint32_t kFirstWire = 1u << 16;  // wire version 1.0, whose clients do not read SubmissionReply::version
+}
+
 /// An mpiexec that is connected to this server.
 class ClientServer::Client : public JobClient {
   public:
@@ -31,6 +35,19 @@ class ClientServer::Client : public JobClient {
         server_.send(key_, kind_of(ClientMessage::finished), encode(ClientNotice{static_cast<uint32_t>(code), {}}));
     }
 
+    void show_processes(ProcessTable processes, std::function<void()> done) override {
+        shown_.push_back(std::move(done));
+        server_.send(key_, kind_of(ClientMessage::processes), encode(processes));
+    }
+
+    /// Handles the answer to show_processes(), in order.
+    void on_shown() {
+        if (shown_.empty()) return;
+        const auto done = std::move(shown_.front());
+        shown_.pop_front();
+        done();
+    }
+
     /// Handles the client's answer; it answers each output frame once, in order.
     void on_written() {
         if (written_.empty()) return;
@@ -45,7 +62,7 @@ class ClientServer::Client : public JobClient {
   private:
     ClientServer& server_;
     ClientKey key_;
-    std::deque<std::function<void()>> written_;
+    std::deque<std::function<void()>> written_, shown_;
 };
 
 ClientServer::ClientServer(EventLoop& loop, Universe& universe)
@@ -104,6 +121,13 @@ bool ClientServer::on_frame(ClientKey key, MessageKind kind, const std::string& 
         case ClientMessage::written:
             client.on_written();
             return true;
+        case ClientMessage::list:
+            if (!decode(payload, notice) || notice.number > 1) return false;
+            universe_.list_processes(client, notice.number == 1);
+            return true;
+        case ClientMessage::shown:
+            client.on_shown();
+            return true;
         case ClientMessage::input:
             universe_.input(client, payload);
             return true;
@@ -161,10 +185,12 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
     if (!accept(key, payload, accepted, reply)) return false;
     if (!accepted) return true;
     Submission& submission = *accepted;
+    if (submission.version > kFirstWire) reply.version = wire_version();
     Client& client = *(clients_[key] = std::make_unique<Client>(*this, key));
     client.style = submission.style;
     client.verbose = submission.verbose;
     client.quiet = submission.quiet;
+    client.lists_processes = submission.is_debugged;
     if (submission.profile) universe_.write_profiles_of(client);
     client.environment = std::move(submission.environment);
     client.whole_environment = !submission.partial;
@@ -181,7 +207,6 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
         done.error_class = outcome.error_class;
         done.text = outcome.text;
         done.unknown_host = outcome.hosts_lost;
-        done.processes = outcome.processes;
         send(key, kind_of(ClientMessage::started), encode(done));
     });
     return true;

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "launch/common/process_table.h"
 #include "launch/process/output.h"
 #include "launch/tree/tree.h"
 #include "mpi.h"
@@ -65,6 +66,19 @@ void HostAgent::on_order(uint32_t from, std::string_view payload) {
     }
 }
 
+// Lists the job's processes on this host, by rank.
+static ProcessTable processes_of(const LocalJob& job) {
+    ProcessTable table;
+    table.hosts = {host_name()};
+    for (const LocalRank& rank : job.ranks) {
+        char path[PATH_MAX];
+        const ssize_t length = readlink(("/proc/" + std::to_string(rank.pid) + "/exe").c_str(), path, sizeof path);
+        const std::string_view program = length > 0 ? std::string_view(path, static_cast<size_t>(length)) : "?";
+        table.rows.push_back({0, table.program(program), static_cast<uint32_t>(std::max(rank.pid, 0))});
+    }
+    return table;
+}
+
 void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
     switch (order.kind) {
         case OrderKind::undo_start: {
@@ -110,6 +124,10 @@ void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
         case OrderKind::written:
             launcher_.output().acknowledge(job.id(), static_cast<int>(order.descriptor), order.count);
             break;
+        case OrderKind::list:
+            gather_({.kind = OrderKind::processes, .job = job.id()}, encode(processes_of(job)), HostSet::of(job.tree_hosts),
+                    false);
+            break;
         case OrderKind::stacks:
             launcher_.show_stacks(job,
                                   [this, id = job.id()] { send_order({.kind = OrderKind::stacks_shown, .job = id}, true); });
@@ -117,19 +135,6 @@ void HostAgent::on_job_order(LocalJob& job, HostOrder& order) {
         default:
             break;
     }
-}
-
-// Lists the job's processes on this host, by rank.
-static ProcessTable processes_of(const LocalJob& job) {
-    ProcessTable table;
-    table.hosts = {host_name()};
-    for (const LocalRank& rank : job.ranks) {
-        char path[PATH_MAX];
-        const ssize_t length = readlink(("/proc/" + std::to_string(rank.pid) + "/exe").c_str(), path, sizeof path);
-        const std::string_view program = length > 0 ? std::string_view(path, static_cast<size_t>(length)) : "?";
-        table.rows.push_back({0, table.program(program), static_cast<uint32_t>(std::max(rank.pid, 0))});
-    }
-    return table;
 }
 
 void HostAgent::start(const HostOrder& order) {
@@ -149,8 +154,6 @@ void HostAgent::start(const HostOrder& order) {
     report.failed_program = static_cast<uint32_t>(outcome.failed_program);
     report.failed_index = outcome.failed_index;
     report.text = std::move(outcome.text);
-    if (const LocalJob* job = start.part.style.lists_processes ? launcher_.find_job(order.job) : nullptr)
-        report.processes = processes_of(*job);
     const HostSet all = HostSet::of(start.part.tree_hosts);
     gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }

@@ -11,6 +11,7 @@
 
 #include "launch/common/event_loop.h"
 #include "launch/common/job_spec.h"
+#include "launch/common/process_table.h"
 #include "launch/common/repeated_signal.h"
 #include "launch/universe/profile_lines.h"
 
@@ -32,6 +33,8 @@ class JobClient {
     virtual void finished(int exit_code) = 0;
     /// Writes lines to the profile, if there is one. Returns false if they can't be written any more.
     virtual bool write_profile(const std::string& lines) { return lines.empty(); }
+    /// Shows the processes of a job to the client's debugger, and calls `done` afterwards (Universe::list_processes).
+    virtual void show_processes(ProcessTable, std::function<void()> done) { done(); }
 
     // Members that the job client sets.
     JobStyle style;
@@ -40,7 +43,8 @@ class JobClient {
     std::vector<std::string> environment;  ///< variables NAME=value of the user's environment
     bool whole_environment = true;         ///< true: `environment` is complete, and no variables of a daemon are added
     std::string directory;                 ///< default working directory of programs
-    bool has_own_host = false;             ///< true: processes on the root's host inherit the client's environment and streams
+    bool lists_processes = false;  ///< true: show_processes() is called for each new job, which is stopped until it is done
+    bool has_own_host = false;     ///< true: processes on the root's host inherit the client's environment and streams
 
     // Members that the universe sets.
     const uint64_t id = next_id();          ///< never used again in this process, unlike the client's address

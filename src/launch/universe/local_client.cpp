@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <memory>
 #include <utility>
 
 #include "launch/process/output.h"
@@ -43,17 +44,22 @@ void LocalClient::on_signal(int signal) {
     }
 }
 
-// Stops this process, but only after all other hosts are notified. Otherwise the signal for their ranks would not be sent, and they would
-// treat this process as dead.
-void LocalClient::suspend() {
+void LocalClient::announce_suspension(std::function<void()> then) {
     constexpr std::chrono::seconds kLongest{3};  // limit, in case a host does not answer
+    const auto called = std::make_shared<bool>(false);
+    const auto once = [then = std::move(then), called] {
+        if (!std::exchange(*called, true)) then();
+    };
+    universe_.suspend(once);
+    if (!*called) loop_.after(kLongest, once);
+}
+
+void LocalClient::suspend() {
     if (suspending_) return;
     suspending_ = true;
-    const auto stop = [this, which = ++suspensions_] {
+    announce_suspension([this, which = ++suspensions_] {
         if (which == suspensions_ && std::exchange(suspending_, false)) kill(getpid(), SIGSTOP);
-    };
-    universe_.suspend(stop);
-    if (suspending_) loop_.after(kLongest, stop);
+    });
 }
 
 }  // namespace starling::launch

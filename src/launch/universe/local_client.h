@@ -2,6 +2,7 @@
 // on this host are its children and share its streams.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,9 @@ class LocalClient : public JobClient {
 
   protected:
     virtual void on_signal(int signal);
+    /// Notifies all other hosts that this process will be stopped, then calls `then`, once. Without the notice, signals for their ranks would not
+    /// be sent, and they would treat this process as dead.
+    void announce_suspension(std::function<void()> then);
 
     EventLoop& loop_;
     Launcher launcher_;

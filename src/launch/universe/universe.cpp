@@ -312,6 +312,8 @@ void Universe::on_part(UniverseJob& job, OrderKind kind, const HostSet& hosts, s
             return on_want_table(job, hosts);
         case OrderKind::host_ports:
             return on_host_ports(job, hosts, bytes);
+        case OrderKind::processes:
+            return on_processes(job, hosts, bytes);
         default:
             return;
     }

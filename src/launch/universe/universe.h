@@ -31,7 +31,6 @@ struct PlacedOutcome {
     bool hosts_lost = false;  ///< true: the job did not start because all its hosts were lost; it may be started by other means
     uint32_t failed_program = 0;  ///< index of the command that failed to start
     uint32_t failed_index = 0;    ///< number of processes of that command that did start
-    ProcessTable processes;       ///< the job's processes, if JobStyle::lists_processes and it is the client's first job
 };
 
 /// One host of the universe; its number in the tree is also its number here.
@@ -86,6 +85,9 @@ class Universe {
     void adopt(const launch::LocalJob& here, JobClient& patron);
     /// Passes lines of a profile to `patron` whenever its ranks report. Must be called before `patron` submits a job.
     void write_profiles_of(JobClient& patron);
+    /// Lists the processes of the client's jobs by JobClient::show_processes(), each job once. `later_jobs`: whether jobs that start later
+    /// will be listed, too (JobClient::lists_processes).
+    void list_processes(JobClient& patron, bool later_jobs);
     /// Returns whether the client must read standard input and pass it to input(). It must not if no rank of its first job receives it, or a
     /// single one on the root's own host, which reads it from the root's descriptor.
     bool wants_input(const JobClient& patron) const;
@@ -155,6 +157,11 @@ class Universe {
     void on_started(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void start_failed(UniverseJob& job);
     void start_done(UniverseJob& job);
+
+    // Functions that list processes for debuggers.
+    void list(UniverseJob& job, bool hold);
+    void on_processes(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    void show_listed(JobClient& patron);
     ProcessTable processes_of(const UniverseJob& job) const;
 
     // Functions that end jobs.

@@ -162,7 +162,7 @@ void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
         if (job->starting.contains(host)) {
             job->starting.remove(host);
             job->present.remove(host);
-            job->problem = {MPI_ERR_SPAWN, 0, 0, sentence, {}};
+            job->problem = {MPI_ERR_SPAWN, 0, 0, sentence};
             job->problem_host = host;
             job->lost_while_starting = true;
             if (job->starting.empty()) start_failed(*job);

@@ -25,8 +25,11 @@ struct Universe::UniverseJob {
     PortCollection ports;
     uint64_t lookups = 0;  ///< number of port lookups for single hosts, as reported by the hosts so far
     uint64_t tables = 0;   ///< number of port tables sent to the hosts
-    std::unordered_map<uint32_t, ProcessTable> processes;  ///< by number of the host in the tree, while the job starts
-    StartReport problem;                                   ///< the first start failure of a host
+    std::unordered_map<uint32_t, ProcessTable> processes;  ///< by number of the host in the tree, while they are being listed
+    HostSet listing;                                       ///< hosts that have not listed their processes yet
+    enum class ListState { none, requested, shown } list_state = ListState::none;
+    bool held = false;    ///< true: the processes are stopped until they have been shown
+    StartReport problem;  ///< the first start failure of a host
     uint32_t problem_host = 0;
     bool lost_while_starting = false;  ///< true: a host was lost before it reported the start
     bool connected = true;             ///< true: if the parent fails, this job ends too

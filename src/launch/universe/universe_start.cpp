@@ -238,7 +238,6 @@ void Universe::send_start(UniverseJob& job) {
     start.part.tree_hosts = job.tree_hosts;
     start.part.number = job.number;
     start.part.style = patron.style;
-    start.part.style.lists_processes = patron.style.lists_processes && job.number == 0;
 
     HostSet others = job.present;
     others.remove(kRootHost);
@@ -272,8 +271,6 @@ void Universe::on_started(UniverseJob& job, const HostSet& hosts, std::string_vi
         report.text = "the report of host " + hosts_[host].name + " is invalid; use one version of Starling on all hosts";
     }
     job.starting.remove(fresh);
-    if (!report.processes.empty())
-        for (const uint32_t one : fresh.list()) job.processes[one] = report.processes;
     if (report.error_class != MPI_SUCCESS) {
         job.present.remove(fresh);
         job.holders.remove(fresh);
@@ -314,38 +311,14 @@ void Universe::start_failed(UniverseJob& job) {
     started(outcome);
 }
 
-// Puts the hosts' lists of processes together, by rank.
-ProcessTable Universe::processes_of(const UniverseJob& job) const {
-    ProcessTable all;
-    if (job.processes.empty()) return all;
-    all.rows.resize(job.description.size);
-    std::vector<const ProcessTable*> parts;
-    for (const uint32_t host : job.tree_hosts) {
-        all.hosts.push_back(hosts_[host].name);
-        const auto found = job.processes.find(host);
-        parts.push_back(found == job.processes.end() ? nullptr : &found->second);
-    }
-    for (const job::Placement& run : job.description.placements) {
-        for (uint32_t i = 0; i < run.count; ++i) {
-            const ProcessTable* part = parts[run.host];
-            const ProcessTable::ProcessRow* row =
-                part && run.local + i < part->rows.size() ? &part->rows[run.local + i] : nullptr;
-            all.rows[run.first + i * run.stride] = {run.host, all.program(row ? part->programs[row->program] : "?"),
-                                                    row ? row->pid : 0};
-        }
-    }
-    return all;
-}
-
 void Universe::start_done(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.job = job.id();
-    outcome.processes = processes_of(job);
-    job.processes.clear();
     if (job.patron) {
         detail(*job.patron, "started " + std::to_string(job.description.size) + " of " + job.description.command + " on " +
                                 number_of(job.tree_hosts.size(), "host"));
     }
+    if (job.patron && job.patron->lists_processes) list(job, true);
     const Started started = std::move(job.started);
     if (started) started(outcome);
     check_ended(job);
