@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "base/version.h"
 #include "base/wire.h"
 
 namespace starling::control {
@@ -278,6 +279,12 @@ size_t footprint(const PhaseRecord& phase) {
 
 bool knows_sizes(uint32_t wire) { return (wire & 0xffff) >= 1; }
 
+void remove_additions(ProfileReport& report) {
+    for (PhaseRecord& phase : report.phases) phase.sizes.clear();
+    report.modules.clear();
+    report.cores = {};
+}
+
 std::string encode(const ProfileReport& message) {
     Writer writer;
     const bool sizes = std::any_of(message.phases.begin(), message.phases.end(),
@@ -297,7 +304,8 @@ std::string encode(const ProfileReport& message) {
 
 bool decode(std::string_view payload, ProfileReport& out) {
     Reader reader(payload);
-    const uint64_t flags = reader.packed(kLastFlag | kSizesFlag | kModulesFlag);
+    const uint64_t additions = knows_sizes(wire_version()) ? kSizesFlag | kModulesFlag : 0;
+    const uint64_t flags = reader.packed(kLastFlag | additions);
     out.last = flags & kLastFlag;
     read_all(reader, out.phases, kLeastPhase);
     if (flags & kSizesFlag)

@@ -109,6 +109,9 @@ size_t footprint(const ProfileReport::PhaseRecord& phase);
 /// Returns whether programs of this wire version read reports with sizes, modules and the use of cores.
 bool knows_sizes(uint32_t wire);
 
+/// Removes sizes, modules and the use of cores, for programs that do not read them.
+void remove_additions(ProfileReport& report);
+
 std::string encode(const ProfileReport& message);
 /// Returns false if `payload` is not exactly one report; `out` is then unspecified.
 bool decode(std::string_view payload, ProfileReport& out);

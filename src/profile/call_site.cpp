@@ -57,12 +57,21 @@ CallerKind kind_of(const void* address) {
     return is_in_binding(path) ? CallerKind::python : CallerKind::program;
 }
 
-/// Returns the kind, and remembers places in the program.
+/// Places in wrappers and in mpi4py: the address times two, plus one for those in mpi4py. Indexed as known_sites.
+STARLING_STATE std::atomic<uintptr_t> known_others[kKnownSites] = {};
+
+/// Returns the kind, and remembers it.
 CallerKind remembered_kind(const void* address) {
     std::atomic<const void*>& known = known_site(address);
     if (known.load(std::memory_order_relaxed) == address) return CallerKind::program;
+    std::atomic<uintptr_t>& other = known_others[&known - known_sites];
+    const uintptr_t twice = reinterpret_cast<uintptr_t>(address) << 1, entry = other.load(std::memory_order_relaxed);
+    if (entry >> 1 == twice >> 1 && entry != 0) return (entry & 1) != 0 ? CallerKind::python : CallerKind::wrapper;
     const CallerKind kind = kind_of(address);
-    if (kind == CallerKind::program) known.store(address, std::memory_order_relaxed);
+    if (kind == CallerKind::program)
+        known.store(address, std::memory_order_relaxed);
+    else
+        other.store(twice | (kind == CallerKind::python ? 1 : 0), std::memory_order_relaxed);
     return kind;
 }
 

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/state.h"
 #include "base/symbol.h"
+#include "profile/python_frames.h"
 
 namespace starling::profile {
 
@@ -93,12 +94,6 @@ std::string text_attribute(const Interpreter& python, Object* object, const char
     return copy;
 }
 
-/// A frame's place in the program.
-struct PythonPlace {
-    std::string file, function;
-    int line = 0;
-};
-
 PythonPlace place_of(const Interpreter& python, Object* frame) {
     PythonPlace place;
     place.line = python.frame_line(frame);
@@ -158,19 +153,34 @@ const char* keep(const PythonPlace& place) {
     return address;
 }
 
+/// Whether read_innermost_place() returns what the interpreter's functions return: 0 not known yet, 1 yes, -1 no.
+STARLING_STATE std::atomic<int8_t> frames_readable = 0;
+
+void compare(const PythonPlace& place, const Object* state) {
+    if (frames_readable.load(std::memory_order_relaxed) != 0 || place.file.empty()) return;
+    const bool equal = read_innermost_place(state, MemoryAccess::checked) == place;
+    frames_readable.store(equal ? 1 : -1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 const char* python_site() {
     const Interpreter* const python = interpreter();
     if (!python || !python->is_initialized() || !python->own_state()) return nullptr;
-    const bool holds_lock = python->current_state_checked() == python->own_state();
-    if (!holds_lock && !is_alone(*python)) return nullptr;
+    Object* const state = python->own_state();
+    const bool holds_lock = python->current_state_checked() == state;
+    if (!holds_lock && !is_alone(*python)) {
+        if (frames_readable.load(std::memory_order_relaxed) <= 0) return nullptr;
+        const PythonPlace place = read_innermost_place(state, MemoryAccess::direct);
+        return place.file.empty() ? nullptr : keep(place);
+    }
     const int held = python->acquire();
     // A frame object is created, which must not start the garbage collector: the collector may run code of the program.
     const int collected = python->collector_off();
     const PythonPlace place = innermost_place(*python);
     if (collected) python->collector_on();
     python->release(held);
+    compare(place, state);
     return place.file.empty() ? nullptr : keep(place);
 }
 

@@ -7,8 +7,9 @@
 namespace starling::profile {
 
 /// Returns a text such as "work.py:12 (step)" for the innermost Python frame of this thread that is not part of mpi4py. Equal texts have
-/// equal addresses, and stay valid. Returns null if this thread runs no Python code, or if reading its frames might wait for another thread:
-/// mpi4py releases the interpreter's lock (GIL) during its calls, and with several Python threads another one may hold it.
+/// equal addresses, and stay valid. Returns null if this thread runs no Python code, or if its frames can't be read. mpi4py releases the
+/// interpreter's lock (GIL) during its calls. If other Python threads exist, one of them may hold it; then the frames are read without the
+/// lock, from memory, in versions of Python whose layout is known and was found right by an earlier call.
 const char* python_site();
 
 /// Returns whether a file belongs to mpi4py or shmem4py.

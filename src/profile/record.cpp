@@ -7,6 +7,7 @@
 #include <ctime>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "profile/core_time.h"
 #include "profile/module.h"
 #include "profile/phase.h"
+#include "profile/python_site.h"
 #include "profile/waits.h"
 
 namespace starling::profile {
@@ -50,6 +52,7 @@ class Recorder {
         if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
     }
     void send_report(bool at_once);
+    void send_plainly(ProfileReport report);
     void finish() {
         write_down(current_phase());
         clear_counts();
@@ -71,7 +74,8 @@ class Recorder {
     job::JobSegment& own_;
     const uint32_t rank_;
     const uint64_t started_;
-    const bool reports_sizes_;  ///< whether the launcher's release knows sizes, modules and cores in reports
+    bool reports_sizes_;  ///< whether reports have sizes, modules and cores; false if the launcher's release does not know them
+    bool is_understood_ = false;  ///< whether the root of the job, whose release is not known here, has accepted such a report
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes
@@ -83,6 +87,7 @@ class Recorder {
     struct UnderWay {
         control::ControlCall call;
         size_t bytes;
+        std::optional<ProfileReport> repeated;  ///< the report, if the root may refuse it for its additions
     };
     std::deque<UnderWay> unanswered_;  ///< reports that the launcher has not answered, oldest first
     size_t unanswered_bytes_ = 0;
@@ -199,10 +204,24 @@ void Recorder::poll() {
         if (call.poll(done) != MPI_SUCCESS) return abandon();
         if (!done) return;
         control::NameReply reply;
-        if (!decode(call.reply(), reply) || reply.error_class != MPI_SUCCESS) return stop();  // the launcher records no profile
+        const bool accepted = decode(call.reply(), reply) && reply.error_class == MPI_SUCCESS;
+        std::optional<ProfileReport> repeated = std::move(unanswered_.front().repeated);
+        if (!accepted && !repeated) return stop();  // the launcher records no profile
         unanswered_bytes_ -= unanswered_.front().bytes;
         unanswered_.pop_front();
+        is_understood_ = is_understood_ || accepted;
+        if (!accepted) return send_plainly(std::move(*repeated));
     }
+}
+
+// Sends a report again, without what releases of wire version 1.0 do not read. The daemon of this host has created the segment, and may be of
+// a newer release than the job's root.
+void Recorder::send_plainly(ProfileReport report) {
+    reports_sizes_ = false;
+    last_ = report.last || last_;
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(report.phases.begin()),
+                    std::make_move_iterator(report.phases.end()));
+    send_report(true);
 }
 
 void Recorder::stop() {
@@ -229,6 +248,8 @@ bool Recorder::may_send(uint64_t now) {
 void Recorder::send_report(bool at_once) {
     if (!unanswered_.empty()) poll();
     if (abandoned_ || (waiting_.empty() && !last_)) return;
+    const bool may_be_refused = reports_sizes_ && !is_understood_;
+    if (may_be_refused && !unanswered_.empty()) return;  // one report at a time, so that a repeated one stays in order
     if (!at_once && !may_send(now_ns())) return;
     ProfileReport report;
     report.last = last_;
@@ -236,6 +257,8 @@ void Recorder::send_report(bool at_once) {
     if (reports_sizes_) {
         report.modules.assign(modules_.begin() + static_cast<ptrdiff_t>(modules_sent_), modules_.end());
         if (last_) report.cores = since(cores_, read_core_use());
+    } else {
+        remove_additions(report);
     }
     const std::string bytes = encode(report);
     control::ControlCall call;
@@ -248,7 +271,8 @@ void Recorder::send_report(bool at_once) {
     waiting_.clear();
     modules_sent_ = modules_.size();
     bytes_ = 0;
-    unanswered_.push_back({std::move(call), bytes.size()});
+    unanswered_.push_back({std::move(call), bytes.size(), {}});
+    if (may_be_refused) unanswered_.back().repeated = std::move(report);
     unanswered_bytes_ += bytes.size();
     last_ = false;
 }
@@ -267,6 +291,7 @@ void start_recording(job::JobSegment& own, uint32_t rank) {
         (knows_pids() && own.header().owner_pid == getpid()))
         return;
     recorder = new Recorder(own, rank);
+    python_site();  // while Python has one thread: it checks whether frames can be read when there are several
     listen_to_phases([](PhaseId ended, PhaseId) {
         recorder->write_down(ended);
         recorder->send_report(false);

@@ -1,4 +1,4 @@
-"""A Python program whose profile names lines: lines.py [threads]. With `threads`, a second Python thread waits meanwhile."""
+"""A Python program whose profile names lines: lines.py [threads]. With `threads`, a second Python thread calls MPI meanwhile."""
 import array
 import sys
 import threading
@@ -7,7 +7,7 @@ import time
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
-end = threading.Event()
+second = comm.Dup()
 
 
 def take():
@@ -30,8 +30,16 @@ def step():
     total()
 
 
+def follow():
+    for i in range(10):
+        time.sleep(0.01)
+        second.Barrier()  # barrier
+
+
+other = threading.Thread(target=follow)
 if "threads" in sys.argv:
-    threading.Thread(target=end.wait).start()
+    other.start()
 for i in range(10):
     step()
-end.set()
+if "threads" in sys.argv:
+    other.join()

@@ -96,6 +96,16 @@ class Versions(unittest.TestCase):
             self.assertEqual({line["rank"] for line in phases if line["peers"]}, {0, 1, 2})
             self.assertEqual({line["rank"] for line in phases if "sizes" in line}, {0, 1, 2} if known else set())
 
+    def test_a_profile_has_the_ranks_of_hosts_with_newer_daemons(self):
+        """The daemon there creates a segment of its own version. The root reads no sizes, and each rank repeats its report without them."""
+        code, out, err = self.start(self.older, self.this, "--profile=hosts.jsonl", "--host", "localhost:1,b:2", "-n", 3, self.ring,
+                                    STARLING_LAUNCHER_AGENT=str(self.agent(self.this)))
+        self.assertEqual((code, out), (0, "ring of 3\n"), err)
+        lines = [json.loads(line) for line in pathlib.Path(self.kept.name, "hosts.jsonl").read_text().splitlines()]
+        phases = [line for line in lines if line["kind"] == "phase"]
+        self.assertEqual({line["rank"] for line in phases if line["peers"]}, {0, 1, 2})
+        self.assertFalse([line for line in phases if "sizes" in line])
+
     def test_a_library_of_another_major_version_is_refused(self):
         for launcher, library, first, second in ((self.this, self.alien, self.own, self.alien_text),
                                                  (self.alien, self.this, self.alien_text, self.own)):
