@@ -114,6 +114,26 @@ class Commands(Case):
                                 "Traffic by path", "What if"))
         self.assertRegex(text, r"\n +64 B +6960 +99 % +█{30} +418 KB +66 %\n +4 KB +72 +1 % +216 KB +34 %\n")
 
+    def test_the_headline_of_one_phase(self):
+        """Rank 3 is late in one phase and waits for the others in another, so that over both no rank is late."""
+        def waits(phase, rank):
+            return 0.01 if (rank == 3) == (phase == "slow") else 0.4
+
+        lines = [line for line in profile(4, 0) if line["kind"] != "end"]
+        for nth, phase in enumerate(("slow", "other", "even")):
+            for rank in range(4):
+                waited = 0.01 if phase == "even" else waits(phase, rank)
+                lines.append({"kind": "phase", "job": 0, "rank": rank, "phase": phase, "from": 1, "to": 1, "mark": "program", "began": nth * 0.5,
+                              "seconds": 0.5, "peers": [], "collectives": [], "connections": [],
+                              "waits": {"late sender": waited, "late receiver": 0, "collective": 0, "other": 0},
+                              "waiting": [["mesh+0x13b0", "MPI_Recv", waited, 0, 0, 0]]})
+        file = write(self.path / "run", lines)
+        headlines = {phase: json.loads(self.starling("show", "--json", "--phase", phase, file))["headline"] for phase in ("slow", "even")}
+        self.assertTrue(headlines["slow"].startswith("Rank 3 is late: the others wait 78 % of their time for it"), headlines)
+        self.assertTrue(headlines["even"].startswith("The ranks compute 98 % of the time"), headlines)
+        self.assertIn(headlines["slow"], self.starling("show", "--phase", "slow", file))
+        self.assertNotIn(headlines["slow"], self.starling("show", file))
+
     def check_order(self, text, parts):
         places = [text.find(part) for part in parts]
         self.assertNotIn(-1, places, parts)

@@ -9,17 +9,6 @@ namespace {
 
 constexpr size_t kMostOffsets = 100000;  ///< limit of the call sites of a module
 
-/// Adds the offsets that follow `"name+0x` in a line.
-void add_offsets(std::string_view line, const std::string& name, std::set<std::string>& offsets) {
-    const std::string begin = '"' + name + "+0x";
-    for (size_t at = line.find(begin); at != line.npos; at = line.find(begin, at)) {
-        at += begin.size();
-        const size_t end = line.find('"', at);
-        if (end == line.npos || end - at > 16 || offsets.size() >= kMostOffsets) continue;
-        offsets.emplace(line.substr(at, end - at));
-    }
-}
-
 }  // namespace
 
 void ProfileSites::take(std::string_view lines) {
@@ -31,7 +20,19 @@ void ProfileSites::take(std::string_view lines) {
             continue;
         }
         if (!line.starts_with(R"({"kind":"phase",)")) continue;
-        for (auto& [name, module] : modules_) add_offsets(line, name, module.offsets);
+        take_offsets(line);
+    }
+}
+
+// Takes the call sites of a line: strings of a module's name, "+0x" and hexadecimal digits.
+void ProfileSites::take_offsets(std::string_view line) {
+    constexpr std::string_view kPlus = "+0x";
+    for (size_t plus = line.find(kPlus); plus != line.npos; plus = line.find(kPlus, plus + 1)) {
+        const size_t digits = plus + kPlus.size(), begin = line.rfind('"', plus), end = line.find('"', digits);
+        if (begin == line.npos || end == line.npos || end - digits > 16) continue;
+        const auto module = modules_.find(line.substr(begin + 1, plus - begin - 1));
+        if (module == modules_.end() || module->second.offsets.size() >= kMostOffsets) continue;
+        module->second.offsets.emplace(line.substr(digits, end - digits));
     }
 }
 

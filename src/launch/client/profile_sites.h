@@ -2,6 +2,7 @@
 // read on another machine, and after the program has changed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -26,8 +27,9 @@ class ProfileSites {
         std::set<std::string> offsets;  ///< offsets of the call sites, as hexadecimal digits
     };
     void take_module(std::string_view line);
+    void take_offsets(std::string_view line);
 
-    std::map<std::string, NamedModule> modules_;  ///< by name
+    std::map<std::string, NamedModule, std::less<>> modules_;  ///< by name
 };
 
 }  // namespace starling::launch

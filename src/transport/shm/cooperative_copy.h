@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/page_size.h"
+
 namespace starling::shm {
 
 inline constexpr uint32_t kSplitSlots = 16;
@@ -14,7 +16,7 @@ inline constexpr uint32_t kSplitChunks = 16;
 
 /// Returns the length of each chunk but the last, in bytes, for a message of `bytes`: whole pages.
 inline uint64_t split_chunk(uint64_t bytes) {
-    constexpr uint64_t kPage = 4096, kLeast = 16384;
+    constexpr uint64_t kLeast = 16384;
     const uint64_t chunk = ((bytes + kSplitChunks - 1) / kSplitChunks + kPage - 1) & ~(kPage - 1);
     return chunk < kLeast ? kLeast : chunk;
 }

@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/page_size.h"
 #include "transport/shm/ring.h"
 
 namespace starling::shm {
+
+static constexpr auto kInPage = static_cast<uint32_t>(kPage - 1);
+
+static uint32_t to_pages(uint32_t bytes) { return (bytes + kInPage) & ~kInPage; }
 
 std::byte* Outbox::reserve(uint32_t bytes, uint32_t window) {
     bytes_ = (bytes + (stays_apart(bytes) ? kApart : 0) + spare(bytes) + 63) & ~63u;
@@ -28,14 +33,13 @@ void Outbox::release_idle() {
 
 void Outbox::release_unused() {
     if (touched_ == 0) return;
-    constexpr uint32_t kPage = 4096;
     std::vector<std::pair<uint32_t, uint32_t>> busy;
     if (rotation_.held() > 0) rotation_.each([&](uint32_t start, uint32_t bytes) { busy.emplace_back(start, start + bytes); });
     std::sort(busy.begin(), busy.end());
-    busy.emplace_back((touched_ + kPage - 1) / kPage * kPage, 0);
+    busy.emplace_back(to_pages(touched_), 0);
     uint32_t free_from = 0, still_touched = 0;
     for (const auto& [start, end] : busy) {
-        const uint32_t first = (free_from + kPage - 1) / kPage * kPage, last = start / kPage * kPage;
+        const uint32_t first = to_pages(free_from), last = start & ~kInPage;
         // Where the system cannot free the pages, madvise() fails and the memory is kept.
         if (last > first) madvise(memory_ + first, last - first, MADV_REMOVE);
         free_from = end;

@@ -70,26 +70,32 @@ double waited_for(const std::vector<PartTime>& job, const std::vector<bool>& mem
     return sum;
 }
 
-void add_waits_for(const Run& run, const std::vector<RankRow>& rows, LateRanks& group) {
-    const Job& home = run.job_of(group.processes[0]);
+/// Fills in how long the others waited for the groups, which belong to one job each.
+void add_waits_for(const Run& run, const std::vector<RankRow>& rows, std::vector<LateRanks>& group_of_job) {
     std::vector<bool> member(run.processes, false);
-    for (const uint32_t process : group.processes) member[process] = true;
-    each_group(run, [&](const std::vector<PartTime>& job) {
-        if (&run.job_of(job[0].process) == &home) group.waited += waited_for(job, member);
+    for (const LateRanks& group : group_of_job)
+        for (const uint32_t process : group.processes) member[process] = true;
+    each_group(run, [&](const std::vector<PartTime>& parts) {
+        LateRanks& group = group_of_job[static_cast<size_t>(&run.job_of(parts[0].process) - run.jobs.data())];
+        if (!group.processes.empty()) group.waited += waited_for(parts, member);
     });
-    // Ranks may wait in a later phase for a rank that was late in an earlier one.
-    std::vector<PartTime> whole;
-    for (uint32_t process = home.first; process < home.first + home.size; ++process) {
-        whole.push_back({process, rows[process].compute, rows[process].waited});
-        if (member[process]) continue;
-        group.of_others += rows[process].seconds();
-        ++group.others;
+    for (size_t i = 0; i < run.jobs.size(); ++i) {
+        LateRanks& group = group_of_job[i];
+        if (group.processes.empty()) continue;
+        // Ranks may wait in a later phase for a rank that was late in an earlier one.
+        std::vector<PartTime> whole;
+        for (uint32_t process = run.jobs[i].first; process < run.jobs[i].first + run.jobs[i].size; ++process) {
+            whole.push_back({process, rows[process].compute, rows[process].waited});
+            if (member[process]) continue;
+            group.of_others += rows[process].seconds();
+            ++group.others;
+        }
+        group.waited = std::max(group.waited, waited_for(whole, member));
     }
-    group.waited = std::max(group.waited, waited_for(whole, member));
 }
 
 /// Returns the ranks of a job that are at least half as late as its latest one.
-LateRanks late_ranks_of(const Run& run, const Job& job, const std::vector<RankRow>& rows) {
+LateRanks late_ranks_of(const Job& job, const std::vector<RankRow>& rows) {
     LateRanks group;
     double latest = 0, seconds = 0;
     for (uint32_t process = job.first; process < job.first + job.size; ++process) {
@@ -103,7 +109,6 @@ LateRanks late_ranks_of(const Run& run, const Job& job, const std::vector<RankRo
         group.late += rows[process].late;
     }
     group.late /= static_cast<double>(group.processes.size());
-    add_waits_for(run, rows, group);
     return group;
 }
 
@@ -163,10 +168,11 @@ RankTable rank_table(const Run& run) {
     add_sums(run, table.rows);
     add_lateness(run, table.rows);
     add_columns(table);
-    for (const Job& job : run.jobs) {
-        LateRanks group = late_ranks_of(run, job, table.rows);
+    std::vector<LateRanks> group_of_job;
+    for (const Job& job : run.jobs) group_of_job.push_back(late_ranks_of(job, table.rows));
+    add_waits_for(run, table.rows, group_of_job);
+    for (LateRanks& group : group_of_job)
         if (group.waited > table.late.waited) table.late = std::move(group);
-    }
     return table;
 }
 
