@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "base/config.h"
 #include "job/segment_view.h"
@@ -34,6 +35,10 @@ std::vector<std::string> agent_words() {
     if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
     return launch::words_of(config().launcher_agent);
 }
+
+/// Returns whether the text may be the begin of a line that `starling` wrote. All others are refused without being parsed or kept: a pipe
+/// takes 64 KB at a time, and on a busy host two processes may need a tenth of a second for each.
+bool may_be_report(std::string_view text) { return text.empty() || text[0] == '{'; }
 
 }  // namespace
 
@@ -126,8 +131,10 @@ bool Agents::read_piece(Host& host, const Take& take) {
     for (size_t end; (end = host.unread.find('\n', from)) != std::string::npos; begin = from = end + 1)
         take_line(host, host.unread.substr(begin, end - begin), take);
     host.unread.erase(0, begin);
-    if (host.unread.size() > kLongestLine || host.refused > kMostRefused) {
+    const size_t refused = host.refused + (may_be_report(host.unread) ? 0 : host.unread.size());
+    if (host.unread.size() > kLongestLine || refused > kMostRefused) {
         if (host.agent > 0) kill(host.agent, SIGTERM);
+        host.complaint.clear();
         give_up(host, "the agent prints without end, but no output of starling is among it");
         return false;
     }
@@ -135,7 +142,7 @@ bool Agents::read_piece(Host& host, const Take& take) {
 }
 
 void Agents::take_line(Host& host, const std::string& line, const Take& take) {
-    const bool taken = take(host.name, line);
+    const bool taken = may_be_report(line) && take(host.name, line);
     host.heard |= taken;
     host.refused = taken ? 0 : host.refused + line.size() + 1;
     const size_t length = line.ends_with('\r') ? line.size() - 1 : line.size();  // ssh ends its lines with both characters
@@ -146,7 +153,7 @@ void Agents::give_up(Host& host, const char* why) {
     close(host.fd);
     host.fd = -1;
     host.unread.clear();
-    if (host.complaint.empty() || host.refused > kMostRefused) host.complaint = why;
+    if (host.complaint.empty()) host.complaint = why;
 }
 
 void Agents::wait(int milliseconds) const {
