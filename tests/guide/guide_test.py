@@ -3,7 +3,8 @@
 
 A block's first line gives its kind: ```c file=NAME is written to a file; ```console has commands after "$ " and their output below, where
 "..." matches anything (on a line of its own, for any lines). Words after console: `sorted`, lines come in any order; `fails`, the
-last command's exit code is not 0; `needs=FILE-OR-COMMAND`; `skip="why"`, not run.
+last command's exit code is not 0; `figures`, measured values and this machine's
+names and paths may differ; `needs=FILE-OR-COMMAND`; `skip="why"`, not run.
 """
 
 import os
@@ -18,7 +19,7 @@ import unittest
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide"
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-KNOWN = re.compile(r'^( (sorted|fails|file=[\w.-]+|needs=\S+|skip="[^"]+"))*$')
+KNOWN = re.compile(r'^( (sorted|fails|figures|file=[\w.-]+|needs=\S+|skip="[^"]+"))*$')
 
 
 def pages():
@@ -48,6 +49,17 @@ def matches(lines, wanted):
         return any(matches(lines[i:], wanted[1:]) for i in range(len(lines) + 1))
     pattern = re.escape(wanted[0]).replace(r"\.\.\.", ".*")
     return bool(lines) and re.fullmatch(pattern, lines[0]) is not None and matches(lines[1:], wanted[1:])
+
+
+def shape(line):
+    """Returns what a line has in common with the one of another run, for blocks with `figures`."""
+    if re.fullmatch(r"[A-Z].*\.", line):
+        return "<sentence>"  # a finding, which depends on the machine
+    for pattern, word in ((rf"\b({re.escape(os.uname().nodename)}|vm)\b", "<host>"), (r"\b[0-9a-f]{16}\b", "<id>"), (r"\d{4}-\d\d-\d\dT[\d:]+Z", "<date>"),
+                          (r"^(  [A-Za-z ]+: ).*", r"\1<value>"), (r" <- late", ""), (r"█+", ""),
+                          (r"\d+(\.\d+)?( (s|ms|us|ns|B|KB|MB))?(?!\w)", "<figure>"), (r"\s+", " ")):
+        line = re.sub(pattern, word, line)
+    return line.strip()
 
 
 class Guide(unittest.TestCase):
@@ -83,6 +95,8 @@ class Guide(unittest.TestCase):
             lines = result.stdout.splitlines()
             if " sorted" in words:
                 lines = sorted(lines)
+            if " figures" in words:
+                lines, wanted = list(map(shape, lines)), list(map(shape, wanted))
             self.assertTrue(matches(lines, wanted), f"{page}: $ {command}\n{result.stdout}\ninstead of\n" + "\n".join(wanted))
             failed = " fails" in words and i + 1 == len(todo)
             self.assertEqual(result.returncode != 0, failed, f"{page}: $ {command}: exit {result.returncode}\n{result.stdout}")
