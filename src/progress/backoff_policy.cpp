@@ -52,9 +52,9 @@ bool CoreWatch::should_move(uint64_t now) {
     return true;
 }
 
-void CoreWatch::moved(bool free_core, uint64_t now) {
+void CoreWatch::moved(bool found, uint64_t now) {
     const bool again = rest_ > 0 && now < rest_until_ + 2 * rest_;
-    rest_ = again && !free_core ? std::min(rest_ * 2, kLongestRestNs) : kFirstRestNs;
+    rest_ = again && !found ? std::min(rest_ * 2, kLongestRestNs) : kFirstRestNs;
     rest_until_ = now + rest_;
 }
 
@@ -90,8 +90,8 @@ Waiting::Act Waiting::next(const CoreObservation& look, const BackoffSettings& t
     return neighbour && !(contested && terms.may_sleep) ? Act::yield : Act::spin;
 }
 
-void Waiting::moved(bool free_core, uint64_t ended) {
-    core_.moved(free_core, ended);
+void Waiting::moved(bool found, uint64_t ended) {
+    core_.moved(found, ended);
     checked_at_ = ended;
 }
 

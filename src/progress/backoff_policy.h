@@ -22,8 +22,8 @@ class CoreWatch {
     /// kLongestContestNs, if a slice is lost again soon afterwards.
     static constexpr uint64_t kBetweenLossesNs = 30'000'000;
     static constexpr uint64_t kFirstContestNs = 20'000'000, kLongestContestNs = 1'280'000'000;
-    /// After kTurnsBeforeMove yields in a row in which a neighbour ran, this process looks for another core. It tries again after
-    /// kFirstRestNs. This time doubles, up to kLongestRestNs, while the process has a neighbour and finds no free core.
+    /// After kTurnsBeforeMove yields in a row in which a neighbour ran, this process looks for an emptier core. It tries again after
+    /// kFirstRestNs. This time doubles, up to kLongestRestNs, while the process has a neighbour and finds no emptier core.
     static constexpr uint32_t kTurnsBeforeMove = 32;
     static constexpr uint64_t kFirstRestNs = 5'000'000, kLongestRestNs = 1'280'000'000;
 
@@ -58,11 +58,11 @@ class CoreWatch {
     bool is_on(uint32_t cpu) const { return contest_->cpu == cpu; }
     /// Records a sleep that leaves the core to a neighbour, because a yield would hand it to unknown threads.
     void note_yield() { ++shared_; }
-    /// Returns whether this process should search for a free core now; the caller then calls moved().
+    /// Returns whether this process should search for an emptier core now; the caller then calls moved().
     bool should_move(uint64_t now);
-    /// Records whether a free core was found. The kernel may move this process back, because it balances runnable threads and does not know
+    /// Records whether an emptier core was found. The kernel may move this process back, because it balances runnable threads and does not know
     /// which one waits for which.
-    void moved(bool free_core, uint64_t now);
+    void moved(bool found, uint64_t now);
 
     /// Returns whether unknown threads, or neighbours that compute, want this core, so that a yield costs a slice.
     bool contested(uint64_t now) const { return now < contest_->until || now < contest_->hearsay_until; }
@@ -101,7 +101,7 @@ class CoreWatch {
     uint32_t shared_ = 0;
     uint64_t suspicion_until_ = 0;
     uint64_t begun_ = 0;       ///< time from which losses count
-    uint64_t rest_until_ = 0;  ///< time before which this process does not search for a free core
+    uint64_t rest_until_ = 0;  ///< time before which this process does not search for an emptier core
     uint64_t rest_ = 0;
 };
 
@@ -111,7 +111,7 @@ class Waiting {
     enum class Act : uint8_t {
         spin,      ///< poll again
         yield,     ///< let a neighbour run; the caller then calls yielded()
-        move,      ///< move to a core without known processes; then call moved()
+        move,      ///< move to a core with fewer known processes; then call moved()
         announce,  ///< announce the sleep to peers, then poll once more
         sleep,     ///< sleep, then call slept()
     };
@@ -161,7 +161,7 @@ class Waiting {
     }
     void yielded(uint64_t began, uint64_t ended);
     void slept(uint64_t ended);
-    void moved(bool free_core, uint64_t ended);
+    void moved(bool found, uint64_t ended);
     /// Restarts the policy after a poll that found something.
     void reset() {
         announced_ = false;

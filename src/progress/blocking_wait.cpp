@@ -297,7 +297,7 @@ void Idle::check_core() {
             return check_liveness_periodically(ended);
         }
         case Waiting::Act::move: {
-            const bool moved = move_to_free_core();
+            const bool moved = move_to_emptier_core();
             if (moved) ++counters.moves;
             return waiting_.moved(moved, now_ns());
         }

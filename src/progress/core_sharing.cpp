@@ -8,6 +8,7 @@
 #include "job/places.h"
 #include "link/host_memory.h"
 #include "link/job.h"
+#include "progress/core_loads.h"
 
 namespace starling::progress {
 
@@ -90,31 +91,26 @@ Company find_company(uint32_t cpu, bool contested) {
     return company;
 }
 
-bool move_to_free_core() {
+bool move_to_emptier_core() {
     const uint32_t word = here();
     cpu_set_t usable;
     const auto shares = [word](uint32_t other, bool before) { return before && CpuLocation::where(other) == word; };
-    if (!any_other(shares)) return false;
+    if (word == CpuLocation::kNowhere || !any_other(shares)) return false;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
-    // Processes that sleep on a core may wake at any time. Moving to a core with more of them than this one has no lasting benefit.
-    cpu_set_t free = usable;
-    uint16_t at_home[CPU_SETSIZE] = {};
-    any_other([&](uint32_t other, bool) {
-        const uint32_t cpu = (other & CpuLocation::kCpu) - 1;
-        if (other == CpuLocation::kNowhere || cpu >= CPU_SETSIZE) return false;
-        ++at_home[cpu];
-        if (!(other & CpuLocation::kAsleep)) CPU_CLR(cpu, &free);
-        return false;
-    });
-    const uint32_t here_at_home = word - 1 < CPU_SETSIZE ? at_home[word - 1] : 0;
+    CoreLoads loads;
+    const auto count_others = [&loads] {
+        loads = {};
+        any_other([&loads](uint32_t other, bool) { return loads.add(other), false; });
+    };
+    count_others();
     for (uint32_t i = 0; i < CPU_SETSIZE; ++i) {
         const uint32_t cpu = (word + i) % CPU_SETSIZE;  // the search starts with the next core
-        if (!CPU_ISSET(cpu, &free) || at_home[cpu] > here_at_home) continue;
+        if (!CPU_ISSET(cpu, &usable) || !loads.should_move(word - 1, cpu)) continue;
         // Publish the move before it is made, and check again: two processes that choose the same core see each other, and neither moves.
         own->store(CpuLocation::on(cpu));
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        const bool wanted = any_other([cpu](uint32_t other, bool) { return CpuLocation::is_awake_on(other, cpu); });
-        const bool moved = !wanted && move_to(cpu, usable);
+        count_others();
+        const bool moved = loads.should_move(word - 1, cpu) && move_to(cpu, usable);
         write_down(here());
         return moved;
     }

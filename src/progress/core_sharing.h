@@ -21,10 +21,10 @@ uint32_t own_core();
 /// loads if nothing has changed. Needs the library's lock.
 Company find_company(uint32_t cpu, bool contested);
 
-/// Moves this thread to a free core that it may use. A core is free if no known process is awake there, and no more of them sleep there
-/// than share this core. If several processes share a core, the first by job and rank stays. The thread's affinity does not change. Returns
-/// whether it moved. Needs the library's lock.
-bool move_to_free_core();
+/// Moves this thread to a core that it may use and that has fewer known processes (CoreLoads::should_move), if there is one. If
+/// several processes share a core, the first by job and rank stays. The thread's affinity does not change. Returns whether it moved. Needs
+/// the library's lock.
+bool move_to_emptier_core();
 
 /// Record that this process sleeps from here on, or is awake again.
 void mark_self_asleep();

@@ -368,7 +368,7 @@ TEST(BackoffPolicy, AMigrationIsNoLossOfTheCore) {
     }
 }
 
-// More processes than cores: an occasional search for a free core costs next to nothing.
+// More processes than cores: an occasional search for an emptier core costs next to nothing.
 TEST(BackoffPolicy, TriesToMoveWithBackoff) {
     Core core;
     core.neighbour = true;
