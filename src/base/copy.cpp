@@ -87,7 +87,8 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination 
     _mm_mfence();  // a few KB fit into the store buffer; the time shows only when they have left it
     const uint64_t cycles = __rdtsc() - before;
     learn(far ? std::max((kNearCycles + 2) * bytes / 64, cycles) : cycles, bytes);
-    if (!far || reach_ != CacheDistance::far) return;
+    // Of a shorter copy, the time is mostly the fence's.
+    if (!far || reach_ != CacheDistance::far || bytes < 2 * kWayMatters) return;
     if (cycles * 64 / bytes > kNearCycles)
         slow_to_far = std::min<uint8_t>(slow_to_far + 1, kSlowMost);
     else if (slow_to_far > 0)
