@@ -364,6 +364,33 @@ class Crash(unittest.TestCase):
         self.assertEqual(self.crash("child"), (0, "", ""))
 
 
+class Hidden(unittest.TestCase):
+    """With hidepid=2, /proc shows users other than root only their processes that are dumpable."""
+
+    SCRIPT = """
+        mount -t proc -o hidepid=2 proc /proc || exit 77
+        exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c '
+            "$0" -n 2 "$1" cycle & job=$!
+            for i in $(seq 60); do "$2" why > "$3/out" 2>&1; grep -q deadlock "$3/out" && break; sleep 0.1; done
+            cat "$3/out"; kill $job; wait $job' "$@"
+    """
+
+    def test_ranks_that_are_not_dumpable_are_not_gone(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to mount /proc")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            unreadable = shutil.copy(STUCK, folder)
+            os.chmod(unreadable, 0o711)
+            result = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", self.SCRIPT, MPIEXEC, MPIEXEC,
+                                     unreadable, STARLING, folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    timeout=LIMIT, check=False)
+        if result.returncode == 77:
+            self.skipTest("no right to mount /proc")
+        self.assertIn("deadlock: rank 0 waits for rank 1, which waits for rank 0", result.stdout, result.stderr)
+        self.assertNotIn("gone", result.stdout)
+
+
 class Healthy(unittest.TestCase):
     def test_no_job(self):
         code, out, err = why("no such job")

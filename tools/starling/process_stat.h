@@ -6,7 +6,8 @@
 namespace starling {
 
 struct ProcStat {
-    char state = '\0';       ///< state as in /proc/PID/stat; '\0': no such process
+    char state =
+        '\0';  ///< state as in /proc/PID/stat; '\0': no such process; '?': the process exists, but /proc hides it (hidepid)
     uint64_t ticks = 0;      ///< processor time of all threads of the process, in clock ticks
     uint64_t memory_kb = 0;  ///< resident memory
 };
