@@ -12,6 +12,7 @@
 
 #include "base/copy.h"
 #include "base/list.h"
+#include "base/long_copy.h"
 #include "link/peer.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
@@ -154,13 +155,13 @@ inline void store_block(const Target& target, std::byte* memory, const void* fro
     count_in_memory(target, AccessOperation::put, bytes);
     note_store();
     if (bytes <= kFewBytes) return copy_few(memory, from, bytes);
-    copy_by_call(memory, from, bytes);
+    copy_long(memory, from, bytes);
 }
 inline void load_block(const Target& target, void* to, const std::byte* memory, uint64_t bytes) {
     count_in_memory(target, AccessOperation::get, bytes);
     before_load();
     if (bytes <= kFewBytes) return copy_few(to, memory, bytes);
-    copy_by_call(to, memory, bytes);
+    copy_long(to, memory, bytes);
 }
 
 /// Puts or gets one block. If the target is mapped, the copy is made at once. If the kernel copies the target's memory and the block is

@@ -61,7 +61,7 @@ bool both_blocks(const LocalBuffer& local, const RemoteBlock& there) {
 
 void copy_block(std::byte* to, const void* from, uint64_t bytes) {
     if (bytes <= kFewBytes) return copy_few(to, from, bytes);
-    copy_by_call(to, from, bytes);
+    copy_long(to, from, bytes);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/long_copy.h"
 #include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
@@ -96,7 +97,7 @@ void poll_after_load() {
 
 void put(const ShmemContext& context, RemotePe& remote, const Spot& spot, const void* source, uint64_t bytes, bool nbi) {
     if (std::byte* there = mapped(remote, spot)) {
-        std::memcpy(there, source, bytes);
+        copy_long(there, source, bytes);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::put, bytes);
         return note_store(remote);
     }
@@ -110,7 +111,7 @@ void put(const ShmemContext& context, RemotePe& remote, const Spot& spot, const 
 
 void get(const ShmemContext& context, RemotePe& remote, const Spot& spot, void* dest, uint64_t bytes, bool nbi) {
     if (const std::byte* there = mapped(remote, spot)) {
-        std::memcpy(dest, there, bytes);
+        copy_long(dest, there, bytes);
         rma::count_in_memory(remote.target(spot.area), AccessOperation::get, bytes);
         return poll_after_load();
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/copy_in.h"
+#include "base/long_copy.h"
 
 namespace starling {
 namespace {
@@ -37,6 +38,20 @@ TEST(Copy, ShortCopies) {
     std::vector<size_t> lengths;
     for (size_t length = 0; length <= 32; ++length) lengths.push_back(length);
     expect_copies(lengths, 1, copy_few);
+}
+
+TEST(Copy, LongCopiesInParts) {
+    std::mt19937_64 random(7);
+    std::vector<std::byte> from(3 * kLongCopyPart);
+    for (std::byte& b : from) b = static_cast<std::byte>(random());
+    for (const size_t length : {size_t{0}, size_t{100}, kLongCopyPart - 1, kLongCopyPart, kLongCopyPart + 1, 2 * kLongCopyPart,
+                                3 * kLongCopyPart - 7}) {
+        std::vector<std::byte> target(from.size() + 2, std::byte{0xA5});
+        copy_long(target.data() + 1, from.data(), length);
+        ASSERT_TRUE(std::equal(from.begin(), from.begin() + static_cast<long>(length), target.begin() + 1)) << length;
+        ASSERT_EQ(target[0], std::byte{0xA5});
+        ASSERT_EQ(target[length + 1], std::byte{0xA5}) << length;
+    }
 }
 
 TEST(Copy, StreamingStoresPastTheCaches) {
