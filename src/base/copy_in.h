@@ -9,7 +9,7 @@ namespace starling {
 /// fetch them sooner than memcpy's `rep movsb` does, which glibc uses from 2 KB on. Otherwise like memcpy.
 void copy_in(void* to, const void* from, size_t bytes);
 
-/// Minimum bytes for copy_in() to differ from memcpy.
-inline constexpr size_t kCopyInMatters = 2048;
+/// Minimum bytes for copy_in() to differ from memcpy: glibc's has loads of whole lines below.
+inline constexpr size_t kCopyInMatters = 2112;
 
 }  // namespace starling
