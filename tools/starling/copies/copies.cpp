@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,17 +18,17 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using CacheDistance = CopyPath::CacheDistance;
 
+constexpr uint64_t kAnyLength = ~uint64_t{0};
+
 /// How a message between two cores is transferred, and why.
 struct ChosenCopy {
     const char* way;
     std::string reason;
 };
 
-/// Returns the bytes up to which a waiting sender's message is sent in fragments (protocol `pieces`); none: any number of bytes.
-std::optional<uint64_t> most_in_pieces(CacheDistance distance) {
-    const auto limit = static_cast<uint64_t>(live(config().stream_limit));
-    const uint64_t most = message::fragments_up_to(message::copy_choice(distance), limit);
-    return most == ~uint64_t{0} ? std::nullopt : std::optional(most);
+/// Returns the bytes up to which a waiting sender's message is sent in fragments (protocol `pieces`); the maximum: any number of bytes.
+uint64_t most_in_pieces(const message::CopyChoice& choice) {
+    return message::fragments_up_to(choice, static_cast<uint64_t>(live(config().stream_limit)));
 }
 
 /// Applies the rule of message/protocol/copy_choice.h to a sender that waits for its message.
@@ -42,29 +40,28 @@ ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
     for (const auto& [protocol, name] : {std::pair{LongProtocol::pieces, "pieces"}, std::pair{LongProtocol::kernel, "kernel"},
                                          std::pair{LongProtocol::both, "both"}})
         if (asked == protocol) return {name, "STARLING_LONG_PROTOCOL selects it"};
-    const std::optional<uint64_t> most = most_in_pieces(distance);
-    if (!most) return {"pieces", "any size in class close"};
-    const std::string limit = fmt::format("{} bytes, the limit of class {}", *most, message::copy_choice(distance).name);
-    if (times.bytes <= *most) return {"pieces", "at most " + limit};
+    const message::CopyChoice& choice = message::copy_choice(distance);
+    const uint64_t most = most_in_pieces(choice);
+    if (most == kAnyLength) return {"pieces", fmt::format("any size in class {}", choice.name)};
+    const std::string limit = fmt::format("{} bytes, the limit of class {}", most, choice.name);
+    if (times.bytes <= most) return {"pieces", "at most " + limit};
     if (times.bytes < static_cast<uint64_t>(live(config().split_limit)))
         return {"kernel", "over " + limit + ", and below STARLING_SPLIT_LIMIT"};
     return {"both", "over " + limit};
 }
 
-/// Returns the rule, a row per class.
+/// Returns the rule (message/protocol/copy_choice.h), a row per class.
 OrderedJson rule() {
-    constexpr std::array<const char*, 3> kMeanings{
-        "a copy of a line takes up to 10 cycles: all caches are common",
-        "a copy of a line takes up to 45 cycles: the last cache is common",
-        "a copy of a line takes more than 45 cycles, or taking over one line over 220"};
     OrderedJson rows = OrderedJson::array();
-    for (const CacheDistance distance : {CacheDistance::close, CacheDistance::near, CacheDistance::far}) {
-        const std::optional<uint64_t> most = most_in_pieces(distance);
-        const auto index = static_cast<size_t>(distance);
-        rows.push_back({{"class", message::copy_choice(distance).name},
-                        {"meaning", kMeanings[index]},
-                        {"pieces_up_to", most ? OrderedJson(*most) : OrderedJson()},
-                        {"both_from", live(config().split_limit)}});
+    for (const message::CopyChoice& choice : message::kCopyChoices) {
+        const uint64_t most = most_in_pieces(choice);
+        rows.push_back({{"class", choice.name},
+                        {"pieces_up_to", most == kAnyLength ? OrderedJson() : OrderedJson(most)},
+                        {"both_from", live(config().split_limit)},
+                        {"fragment", choice.fragment},
+                        {"long_fragment", choice.long_fragment},
+                        {"long_from", choice.long_from},
+                        {"why", choice.why}});
     }
     return rows;
 }
@@ -128,11 +125,11 @@ OrderedJson measure_all_copies() {
 
 void print_copies(const OrderedJson& copies) {
     fmt::print("\nCopies between two cores, in us per message, and how a message is transferred whose sender waits\n");
-    fmt::print("  {:6} {:>12} {:>12}   {}\n", "class", "pieces up to", "both from", "meaning");
+    fmt::print("  {:6} {:>12} {:>10} {:>10}   {}\n", "class", "pieces up to", "both from", "fragments", "because");
     for (const OrderedJson& row : copies["rule"])
-        fmt::print("  {:6} {:>12} {:>12}   {}\n", row["class"].get<std::string>(),
+        fmt::print("  {:6} {:>12} {:>10} {:>10}   {}\n", row["class"].get<std::string>(),
                    row["pieces_up_to"].is_null() ? "any size" : row["pieces_up_to"].dump(), row["both_from"].dump(),
-                   row["meaning"].get<std::string>());
+                   row["fragment"].dump(), row["why"].get<std::string>());
     if (copies.contains("problem")) fmt::print("  {}\n", copies["problem"].get<std::string>());
     for (const OrderedJson& row : copies["pairs"]) print_pair(row);
 }
