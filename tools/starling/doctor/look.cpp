@@ -237,7 +237,7 @@ std::string on_path(const std::string& word) {
     std::istringstream folders(path ? path : "/usr/bin:/bin");
     std::error_code ignored;
     for (std::string folder; std::getline(folders, folder, ':');)
-        if (fs::is_regular_file(folder + "/" + word, ignored)) return folder + "/" + word;
+        if (const fs::path file = fs::path(folder) / word; fs::is_regular_file(file, ignored)) return file;
     return word;
 }
 
