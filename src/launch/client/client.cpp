@@ -148,9 +148,11 @@ class DaemonClient {
             if (attached) print("the standing daemons are of Starling 0.1.0, which does not list processes for debuggers");
             return;
         }
-        send(ClientMessage::list, encode(ClientNotice{is_being_debugged(), {}}));
+        request_processes();
         if (attached && has_debugger_table()) report_spawned();
     }
+
+    void request_processes() { send(ClientMessage::list, encode(ClientNotice{is_being_debugged(), {}})); }
 
     bool on_processes(const std::string& payload) {
         ProcessTable processes;
@@ -316,6 +318,7 @@ class DaemonClient {
                          number_of(reply.hosts, "host").c_str());
         }
         daemon_version_ = reply.version;
+        if (daemon_version_ != 0 && reply.hosts <= kListedHosts) request_processes();
         reading_ = !options_.input.ranges.empty();
         if (reading_) reader_.next();
         return true;

@@ -2,9 +2,15 @@
 // on).
 #pragma once
 
+#include <cstddef>
+
 #include "launch/common/process_table.h"
 
 namespace starling::launch {
+
+/// Limit of hosts up to which the table of a job is filled as soon as the job has started, so that a debugger that attaches can read it at
+/// once. With more hosts the lists take longer than a debugger's rare visit is worth, and are gathered when it requests them.
+inline constexpr size_t kListedHosts = 64;
 
 /// Appends a job's processes to the table.
 void add_to_debugger_table(ProcessTable processes);

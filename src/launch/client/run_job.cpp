@@ -89,7 +89,6 @@ class Terminal : public LocalClient {
             return kCannotStart;
         }
         detail(why);
-        // The list of other hosts' processes costs messages, so a debugger has to request it.
         has_debugger_attached();
         lists_processes = is_being_debugged();
         loop_.on_turn = [this](bool interrupted) { on_turn(interrupted); };
@@ -166,7 +165,7 @@ class Terminal : public LocalClient {
     void start() {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) { return fail_to_start(outcome.text); }
-            if (!over_hosts_) universe_.list_processes(*this, is_being_debugged());
+            if (universe_.hosts().size() <= kListedHosts) universe_.list_processes(*this, is_being_debugged());
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (universe_.wants_input(*this)) reader_.next();
