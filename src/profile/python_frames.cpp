@@ -18,7 +18,6 @@ namespace starling::profile {
 
 namespace {
 
-constexpr int kMostFrames = 64;          ///< limit of the frames of mpi4py that are stepped over
 constexpr uint64_t kLongestName = 4096;  ///< limit of the length of a file's or function's name, bytes
 constexpr uint8_t kOwnedByC = 3;         ///< _PyInterpreterFrame::owner of a frame that stands for C code
 
@@ -129,7 +128,7 @@ PythonPlace read_innermost_place(const void* thread_state, MemoryAccess access) 
     if (layout.has_c_frame) state = memory.at(state + layout.c_frame);
     PythonPlace first;
     uint64_t frame = memory.at(state + layout.current);
-    for (int i = 0; i < kMostFrames && frame != 0; ++i, frame = memory.at(frame + layout.previous)) {
+    for (int i = 0; i < kMostPythonFrames && frame != 0; ++i, frame = memory.at(frame + layout.previous)) {
         if (memory.at<uint8_t>(frame + layout.owner) == kOwnedByC) continue;
         const uint64_t code = memory.at(frame + layout.code);
         if (memory.at(code + kType) != reinterpret_cast<uint64_t>(python.code_type)) return {};

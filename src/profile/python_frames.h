@@ -6,6 +6,8 @@
 
 namespace starling::profile {
 
+constexpr int kMostPythonFrames = 64;  ///< limit of the frames of mpi4py that are stepped over
+
 /// A frame's place in the program.
 struct PythonPlace {
     std::string file, function;

@@ -20,7 +20,6 @@ namespace {
 
 using Object = void;
 constexpr size_t kMostSites = 65536;  ///< limit of the texts, for programs that create code while they run
-constexpr int kMostFrames = 64;       ///< limit of the frames of mpi4py that are stepped over
 
 /// The functions of the interpreter. All but the first two are in its stable interface or in every version from 3.9 on.
 struct Interpreter {
@@ -112,7 +111,7 @@ PythonPlace innermost_place(const Interpreter& python) {
     const PythonPlace first = place_of(python, frame);
     PythonPlace place = first;
     bool owned = false;
-    for (int i = 0; i < kMostFrames && frame; ++i) {
+    for (int i = 0; i < kMostPythonFrames && frame; ++i) {
         if (!is_in_binding(place.file)) break;
         Object* const outer = python.frame_back(frame);
         if (owned) python.forget(frame);
