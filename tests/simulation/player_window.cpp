@@ -151,9 +151,14 @@ void Player::check_window(const Step& step, WindowUse& use, uint32_t epoch, cons
     char what[60];
     std::snprintf(what, sizeof what, "%s of step %u", name, step.id);
     const auto check_results = [&](bool later) {
-        for (const auto& [act, data, result, good] : use.buffers)
-            if (good && !(use.failed && with(step, act.target) != Allowed::nothing))
-                check_result(model, act, result, later, what);
+        for (const auto& [act, data, result, good] : use.buffers) {
+            const bool doomed = with(step, act.target) != Allowed::nothing;
+            if (!good || (use.failed && doomed)) continue;
+            Act known = act;
+            // Tickets that others drew at a doomed rank may have failed, and the model has counted them.
+            if (doomed && act.what == Do::ticket) known.was = 0;
+            check_result(model, known, result, later, what);
+        }
     };
     check_results(false);
     apply(use, epoch);

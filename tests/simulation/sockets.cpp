@@ -207,6 +207,8 @@ SIMULATED int connect(int fd, const sockaddr* address, socklen_t bytes) {
     if (!on) return REAL(connect)(fd, address, bytes);
     if (auto* const udp = as<UdpSocket>(on)) udp->peer = from_system(address);
     if (auto* const stream = as<StreamSocket>(on)) return after(done(stream->connect(from_system(address))));
+    // Ranks ring bells without a connection. They connect to the launcher's broker of descriptors, which no simulated host has.
+    if (as<BellSocket>(on)) return after(failed(ECONNREFUSED));
     return after(0);
 }
 
