@@ -1,5 +1,6 @@
 #include "base/copy_in.h"
 
+#include <cstdint>
 #include <cstring>
 
 #ifdef __x86_64__
