@@ -1,5 +1,7 @@
 #include "collective/shm/operations.h"
 
+#include <algorithm>
+
 #include "collective/shm/local_reduction.h"
 #include "collective/shm/pipelined.h"
 #include "collective/shm/protocols.h"
