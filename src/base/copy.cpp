@@ -41,7 +41,7 @@ uint64_t cycles_of_one_line(void* to) {
     return __rdtsc() - before;
 }
 
-/// Of the last timed copies to a far core, how many ordinary ones were slow: +1 for each, -1 for each other, from 0 to kSlowMost. They are
+/// Tells how many of the last timed ordinary copies to a far core were slow: +1 for each, -1 for each other, 0 to kSlowMost. They are
 /// slow unless `rep movsb` writes whole lines without fetching them first, so this belongs to the processor rather than to one reader.
 constexpr uint8_t kSlowMost = 3;
 STARLING_STATE uint8_t slow_to_far = 0;
@@ -87,7 +87,7 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination 
     _mm_mfence();  // a few KB fit into the store buffer; the time shows only when they have left it
     const uint64_t cycles = __rdtsc() - before;
     learn(far ? std::max((kNearCycles + 2) * bytes / 64, cycles) : cycles, bytes);
-    // Of a shorter copy, the time is mostly the fence's.
+    // The time of a shorter copy is mostly the fence's.
     if (!far || reach_ != CacheDistance::far || bytes < 2 * kWayMatters) return;
     if (cycles * 64 / bytes > kNearCycles)
         slow_to_far = std::min<uint8_t>(slow_to_far + 1, kSlowMost);

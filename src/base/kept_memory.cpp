@@ -30,8 +30,8 @@ STARLING_STATE std::new_handler before = nullptr;
 void free_block() {
     if (KeptMemory::is_open() || detail::reserve_users.load(std::memory_order_relaxed) > 0)
         for (auto& block : blocks)
-            if (void* mine = block.exchange(nullptr, std::memory_order_acq_rel)) {
-                detail::reserve_short.store(true, std::memory_order_relaxed);
+            if (void* mine = block.exchange(nullptr, std::memory_order_seq_cst)) {
+                detail::reserve_short.store(true, std::memory_order_seq_cst);
                 return std::free(mine);
             }
     if (!before) throw std::bad_alloc();
@@ -53,12 +53,14 @@ KeptMemory::~KeptMemory() {
 
 void KeptMemory::fill() {
     keeps.store(true, std::memory_order_relaxed);
-    bool is_whole = true;
+    // Before the blocks are looked at: another thread may use one that has been looked at already.
+    detail::reserve_short.store(false, std::memory_order_seq_cst);
     for (auto& block : blocks) {
-        if (!block.load(std::memory_order_relaxed)) block.store(std::malloc(kBlock), std::memory_order_release);
-        is_whole = is_whole && block.load(std::memory_order_relaxed);
+        if (block.load(std::memory_order_seq_cst)) continue;
+        void* const memory = std::malloc(kBlock);
+        block.store(memory, std::memory_order_release);
+        if (!memory) detail::reserve_short.store(true, std::memory_order_relaxed);
     }
-    detail::reserve_short.store(!is_whole, std::memory_order_relaxed);
     if (std::get_new_handler() != free_block) before = std::set_new_handler(free_block);
 }
 

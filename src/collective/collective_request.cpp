@@ -21,6 +21,7 @@ void start(Task task, CollectiveRequest& request) {
         return;
     }
     handle.promise().request = &request;
+    KeptMemory::Use::begin();
     handle.resume();
 }
 

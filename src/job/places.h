@@ -17,7 +17,6 @@ struct CpuLocation {
 
     /// Returns the word of a rank that is awake on `cpu`: it has work, or polls for some.
     static uint32_t on(uint32_t cpu) { return (cpu + 1) & kCpu; }
-    static bool is_awake_on(uint32_t word, uint32_t cpu) { return where(word) == on(cpu); }
     /// Returns the core, and whether the rank sleeps there.
     static uint32_t where(uint32_t word) { return word & (kCpu | kAsleep); }
 };

@@ -55,6 +55,7 @@ struct Envelope {
 Rts offer_in(const Envelope& envelope) {
     Rts offer;
     std::memcpy(&offer, envelope.payload, sizeof offer);
+    offer.reach = std::min(offer.reach, CopyPath::CacheDistance::far);  // it will be an index
     return offer;
 }
 

@@ -199,7 +199,7 @@ struct GatherPieces {
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(piece(gathering.bytes(participant))); }
     uint32_t room_bytes() const { return static_cast<uint32_t>(piece(gathering.mine)); }
     void write(EngineSync& sync, std::byte* room) const { gathering.write(sync, from, piece(gathering.mine), room); }
-    void copy_own() { has_own = gathering.copy_own(from, piece(gathering.mine)); }
+    void copy_own() { has_own = gathering.copy_own(from, std::min(piece(gathering.mine), piece(gathering.theirs))); }
     int read(auto room) const {
         gathering.read(room, from, piece(gathering.theirs), has_own);
         return MPI_SUCCESS;

@@ -16,7 +16,7 @@
 
 namespace starling::message {
 
-/// What is chosen for two processes at one cache distance.
+/// The choice for two processes at one cache distance.
 struct CopyChoice {
     CopyPath::CacheDistance distance;
     const char* name;  ///< of the distance, for users
