@@ -50,6 +50,23 @@ static void posted_first(int bytes, int room) {
     free(out);
 }
 
+// Members that send longer blocks than they receive are in error; nothing may be written beyond their buffers.
+static void longer_blocks(int bytes, int room) {
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Barrier(comm));  // only then the members know whether they share memory
+    char *out = malloc(bytes), *in = malloc(size * room + bytes);
+    fill_bytes(out, bytes, rank);
+    memset(in, 0x55, size * room + bytes);
+    int code = MPI_Allgather(out, bytes, MPI_BYTE, in, room, MPI_BYTE, comm), class;
+    OK(MPI_Error_class(code, &class));
+    CHECK(class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE || class == MPI_ERR_OTHER, "%d", class);
+    for (int i = 0; i < bytes; i++) CHECK(in[size * room + i] == 0x55, "byte %d beyond the buffer, of %d/%d", i, room, bytes);
+    free(in);
+    free(out);
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -61,7 +78,9 @@ int main(int argc, char** argv) {
         blocking(sizes[i], sizes[i] / 2);
         blocking(sizes[i], sizes[i] - 1);
         posted_first(sizes[i], sizes[i] / 2);
+        longer_blocks(sizes[i], sizes[i] / 8);
     }
+    for (int room = 1000; room < 100000; room *= 2) longer_blocks(200000, room);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Finalize());
     return 0;
