@@ -91,7 +91,8 @@ SIMULATED int usleep(useconds_t us) {
     return 0;
 }
 
-SIMULATED long syscall(long number, ...) noexcept {
+// Reads six arguments although the caller may have passed fewer: the sixth is then a word of the caller's frame.
+SIMULATED [[gnu::no_sanitize("address")]] long syscall(long number, ...) noexcept {
     va_list list;
     va_start(list, number);
     long a[6];
@@ -103,6 +104,8 @@ SIMULATED long syscall(long number, ...) noexcept {
                          reinterpret_cast<const timespec*>(a[3]));
         if (number == SYS_futex_waitv) return failed(ENOSYS);  // not available, as before Linux 5.16
         if (number == SYS_membarrier) return 0;
+        if (number == SYS_sched_getattr || number == SYS_sched_setattr)
+            return failed(EPERM);  // ranks have no threads of their own
         // not available: its events would arrive on another thread
         if (number == SYS_userfaultfd) return failed(EPERM);
     }

@@ -64,7 +64,7 @@ class DeafParent {
 };
 
 struct SearchResult {
-    bool found = false;
+    std::unique_ptr<TreeConnection> connection;  ///< to the parent; null: none was found
     std::string sentence;
 };
 
@@ -72,8 +72,8 @@ SearchResult search(EventLoop& loop, const TreeCredentials& credentials, const D
     SearchResult result;
     UplinkSearch search(
         loop, credentials, parent.as_candidate(), "attach", std::chrono::seconds(seconds), false,
-        [&](UplinkSearch::FoundParent) {
-            result.found = true;
+        [&](UplinkSearch::FoundParent parent) {
+            result.connection = std::move(parent.connection);
             loop.stop(0);
         },
         [&](const std::string& sentence) {
@@ -89,7 +89,7 @@ TEST(UplinkSearch, ASilentConnectionIsFollowedByAnotherToTheSameAddress) {
     const TreeCredentials credentials(make_key());
     const DeafParent parent(loop, credentials, 2);
     const SearchResult result = search(loop, credentials, parent, 60);
-    EXPECT_TRUE(result.found) << result.sentence;
+    EXPECT_TRUE(result.connection) << result.sentence;
     EXPECT_EQ(parent.accepted(), 3);
     EXPECT_EQ(parent.served(), 1);
 }
@@ -99,7 +99,7 @@ TEST(UplinkSearch, AParentThatNeverAnswersIsReportedAtTheLimit) {
     const TreeCredentials credentials(make_key());
     const DeafParent parent(loop, credentials, 1000);
     const SearchResult result = search(loop, credentials, parent, 5);
-    EXPECT_FALSE(result.found);
+    EXPECT_FALSE(result.connection);
     EXPECT_NE(result.sentence.find("no answer"), std::string::npos) << result.sentence;
     EXPECT_GT(parent.accepted(), 1);
 }

@@ -53,7 +53,7 @@ constexpr unsigned kLongest = 30;
 
 /// Counters in memory that all processes of a test share.
 struct Board {
-    std::atomic<int> arrived[8];
+    std::atomic<int> arrived[32];
     std::atomic<int> stage;
 };
 
