@@ -156,7 +156,8 @@ TEST(Protocol, MessagesFromMemoryThatTheReceiverMapsAreCopiedOnce) {
     if (!kernel_copies()) GTEST_SKIP() << "the kernel does not copy between processes here";
     constexpr int kMessages = 20;
     Team team({0, 0});
-    team.start({{"STARLING_DIRECT_THRESHOLD", "4"}}, [&](Node& node) {
+    // From STARLING_SPLIT_LIMIT on the sender copies a part, by the kernel.
+    team.start({{"STARLING_DIRECT_THRESHOLD", "4"}, {"STARLING_SPLIT_LIMIT", "1099511627776"}}, [&](Node& node) {
         for (int i = 0; i < 20; ++i) {  // opens a connection
             if (node.rank == 0) {
                 send_blocking(node, 8, 1, 1);

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kStagger{250};  // time before the next addr
 constexpr std::chrono::milliseconds kPause{100};    // pause between two rounds through all addresses
 // Time after which silent addresses are tried again, beside the attempts that are still open. On a network that loses packets TCP doubles
 // its timeouts: a connection that lost its SYN and then its first segment has sent nothing more for 9 s. A new one needs a round trip.
-constexpr std::chrono::milliseconds kSilence{2000};
+constexpr std::chrono::milliseconds kSilentFor{2000};
 constexpr int kMostUnreachable = 2;  // EHOSTUNREACH from one address that a start takes as final; each takes the kernel 3 s
 constexpr int kMostPerTarget = 4;    // limit of open attempts at one address; a further one replaces the oldest
 }  // namespace
@@ -68,7 +68,7 @@ void UplinkSearch::next() {
     stagger_ = 0;
     if (next_ == targets_.size()) {
         if (attempts_.empty()) return round_over();
-        stagger_ = loop_.after(kSilence, [this] { begin_round(); });
+        stagger_ = loop_.after(kSilentFor, [this] { begin_round(); });
         return;
     }
     stagger_ = loop_.after(kStagger, [this] {
