@@ -31,7 +31,8 @@ class KeptMemory {
     /// Marks that std::bad_alloc has left a call for which others wait, so that out_of_memory() ends the process.
     static void mark_left();
 
-    /// A call for which others wait, or an operation from its start to its completion. While one exists, `new` uses the reserve. Costs two plain writes, unlike a scope. The next refill() replaces used blocks.
+    /// A part of an operation for which others wait: a call, or memory that the operation uses until its end, such as a coroutine frame.
+    /// While one exists, `new` uses the reserve. Costs two plain writes, unlike a scope. The next refill() replaces used blocks.
     class Use {
       public:
         Use() { begin(); }

@@ -21,7 +21,6 @@ void start(Task task, CollectiveRequest& request) {
         return;
     }
     handle.promise().request = &request;
-    KeptMemory::Use::begin();
     handle.resume();
 }
 

@@ -1,7 +1,6 @@
 // Runs collective tasks: to the end in a blocking call, or as a request while the program continues.
 #pragma once
 
-#include "base/kept_memory.h"
 #include "collective/core/operation_label.h"
 #include "collective/core/task.h"
 #include "progress/request.h"
@@ -11,9 +10,6 @@ namespace starling::collective {
 /// A non-blocking collective operation. Owns the task and everything that the task refers to.
 struct CollectiveRequest : progress::Request {
     CollectiveRequest() : Request(progress::RequestKind::collective) {}
-    ~CollectiveRequest() {
-        if (task.handle() && !done) KeptMemory::Use::end();
-    }
     Task task;
     OperationLabel label;
 };

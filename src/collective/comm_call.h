@@ -3,7 +3,6 @@
 // them. All members of the communicator make the same calls in the same order.
 #pragma once
 
-#include "base/kept_memory.h"
 #include "collective/algorithm_choice.h"
 #include "collective/channel_exchange.h"
 #include "collective/core/buffers.h"
@@ -18,14 +17,10 @@ namespace starling::collective {
 class CommCall {
   public:
     CommCall(comm::Comm& comm, bool blocking)
-        : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {
-        KeptMemory::refill();
-    }
+        : exchange(exchange_of(comm)), stage(stage_of(comm)), comm_(comm), blocking_(blocking) {}
     /// Constructs the call for one start of a persistent operation, which has an exchange and a stage for itself.
     CommCall(comm::Comm& comm, PlanExchange& its_exchange, NodeOwner& its_stage)
-        : exchange(its_exchange), stage(its_stage), comm_(comm), blocking_(false), alone_(true) {
-        KeptMemory::refill();
-    }
+        : exchange(its_exchange), stage(its_stage), comm_(comm), blocking_(false), alone_(true) {}
 
     Exchange& exchange;
     NodeOwner& stage;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/kept_memory.h"
 #include "base/state.h"
 
 namespace starling::collective {
@@ -34,11 +35,13 @@ void* allocate_frame(std::size_t bytes) {
         frame = ::operator new(size_class < kClasses ? (size_class + 1) * kClassBytes : bytes);
     }
     ++live;
+    KeptMemory::Use::begin();
     return frame;
 }
 
 void release_frame(void* frame, std::size_t bytes) noexcept {
     --live;
+    KeptMemory::Use::end();
     const std::size_t size_class = class_of(bytes);
     if (size_class >= kClasses) {
         ::operator delete(frame);

@@ -30,7 +30,6 @@ class [[nodiscard]] Task {
                 promise.request->outcome.error = promise.result;
                 if (promise.result != MPI_SUCCESS) [[unlikely]]
                     progress::save_failure(*promise.request);
-                KeptMemory::Use::end();
                 promise.request->complete();
             }
             return std::noop_coroutine();
@@ -41,8 +40,7 @@ class [[nodiscard]] Task {
     struct promise_type {
         int result = MPI_SUCCESS;
         std::coroutine_handle<> continuation;  ///< coroutine that awaits this task; null: none
-        progress::Request* request =
-            nullptr;  ///< request of a started task, completed when the task ends; until then the task is a KeptMemory::Use
+        progress::Request* request = nullptr;  ///< request of a started task, completed when the task ends
 
         static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
         static void operator delete(void* frame, std::size_t bytes) noexcept { release_frame(frame, bytes); }

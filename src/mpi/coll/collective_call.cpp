@@ -84,6 +84,7 @@ void end(progress::Request& r) {
 }
 
 int restart(PersistentCollective& request) {
+    KeptMemory::refill();
     const KeptMemory::Use use;
     request.outcome = {};
     request.done = false;
@@ -128,6 +129,7 @@ extern "C" [[gnu::visibility("default")]] bool starling_lend(MPI_Request request
 }
 
 CollectiveCall::CollectiveCall(MPI_Comm handle, bool blocking) : comm_(comm::from_handle(handle)), blocking_(blocking) {
+    KeptMemory::refill();
     if (!comm_) [[unlikely]] {
         error_ = bad_comm(handle);
     } else if (threads_at_once()) [[unlikely]] {
