@@ -33,6 +33,9 @@ constexpr const char* kPortKey = "port";
 // late.
 constexpr uint64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 100'000'000;
 
+// How long a rank that has finalized waits for those of its host that have not called MPI_Init yet. A rank may never call it.
+constexpr uint64_t kLateSeconds = 5;
+
 /// A pending look-up of a rank's address.
 struct ManagerLookup {
     enum LookupState : uint32_t { idle, asked, too_early };
@@ -93,6 +96,13 @@ void abort_by_manager(int code, const char* text) {
     management->aborted = true;
     drain_output();
     management->manager->abort(code, text);
+}
+
+void wait_for_late_ranks(const job::JobHeader& header) {
+    const uint64_t end = now_ns() + kLateSeconds * 1'000'000'000u;
+    while (header.arrived.load(std::memory_order_relaxed) < header.local_ranks &&
+           header.state.load() == job::JobState::running && now_ns() < end)
+        usleep(1000);
 }
 
 // Exit handler. A program that used only MPI sessions has finalized when it closed the last one, but might have opened another, so it
@@ -276,8 +286,10 @@ bool locate_through_manager(job::JobSegment& segment, uint32_t rank) {
 
 void leave_manager() {
     if (!management || management->owner != getpid() || std::exchange(management->left, true)) return;
+    bootstrap::Manager& manager = *management->manager;
+    if (manager.waits_for_late() && management->segment) wait_for_late_ranks(management->segment->header());
     // An error is ignored: it means that the manager has ended.
-    management->manager->leave();
+    manager.leave();
 }
 
 void abort_through_manager(int code) {

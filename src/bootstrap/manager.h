@@ -56,6 +56,9 @@ class Manager {
     /// sets `asked` to false and never calls `found`. Returns an error class if the look-up failed.
     virtual int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) = 0;
 
+    /// Whether no process may disconnect and exit before all processes of its host have connected.
+    virtual bool waits_for_late() const { return false; }
+
     /// Disconnects: the process needs the manager no longer and may end without being reported as failed.
     virtual int leave() = 0;
 

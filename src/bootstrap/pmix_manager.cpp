@@ -26,6 +26,8 @@ class PmixManager final : public Manager {
     int put(std::string_view key, std::string_view value) override;
     int publish() override { return result(plugin_.commit(problem_, sizeof problem_)); }
     int lookup(uint32_t rank, std::string_view key, LookupCallback found, void* context, bool& asked) override;
+    // OpenPMIx's server (4.2.2) may never reply to a process that connects while another one of its job exits on the same host.
+    bool waits_for_late() const override { return true; }
     int leave() override { return result(plugin_.leave(problem_, sizeof problem_)); }
     void abort(int code, std::string_view text) override { plugin_.abort(code, std::string(text).c_str()); }
 

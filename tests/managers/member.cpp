@@ -7,6 +7,7 @@
 //   - leave: the last rank returns from main without MPI_Finalize, the others wait
 //   - vanish: like leave, but by _exit
 //   - late: rank 0 initializes a second after the others, which have sent it a message by then
+//   - early: the other ranks initialize and finalize at once; rank 0 begins a second later, and prints how many of them still live then
 //   - never: rank 0 does not call MPI at all
 //   - session: uses an MPI session without MPI_Init
 //   - twice: each rank runs this program again by system(), which must be refused and not hang
@@ -16,6 +17,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -136,6 +140,23 @@ int by_session() {
     return total != size * (size - 1) / 2;
 }
 
+// Counts the other processes that this one's parent has started and that have not ended.
+int living_siblings() {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const std::string pid = entry.path().filename();
+        if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+        std::ifstream file(entry.path() / "stat");
+        const std::string stat{std::istreambuf_iterator<char>(file), {}};
+        const size_t end = stat.rfind(')');
+        char state;
+        int parent;
+        if (end == std::string::npos || std::sscanf(stat.c_str() + end, ") %c %d", &state, &parent) != 2) continue;
+        if (parent == getppid() && state != 'Z' && state != 'X' && pid != std::to_string(getpid())) ++count;
+    }
+    return count;
+}
+
 int managers_rank() {
     for (const char* name : {"PMIX_RANK", "PMI_RANK"})
         if (const char* value = std::getenv(name)) return std::atoi(value);
@@ -151,7 +172,8 @@ int main(int argc, char** argv) {
     if (mode == "session") return by_session();
     if (managers_rank() == 0) {
         if (mode == "never") return usleep(500000), 0;
-        if (mode == "late") sleep(1);
+        if (mode == "late" || mode == "early") sleep(1);
+        if (mode == "early") std::printf("%d early ranks live\n", living_siblings());
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
