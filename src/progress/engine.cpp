@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +15,7 @@
 #include "base/lock.h"
 #include "base/process.h"
 #include "base/state.h"
+#include "base/thread.h"
 #include "link/host_memory.h"
 #include "link/peer.h"
 #include "link/transports.h"
@@ -169,15 +169,7 @@ void* serve(void*) {
     return nullptr;
 }
 
-/// Starts a thread with all signals blocked, because the program's signals are for its own threads.
-bool start_thread(void* (*run)(void*)) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    const bool started = pthread_create(&thread, nullptr, run, nullptr) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-}
+bool start_thread(void* (*run)(void*)) { return starling::start_thread(thread, run, nullptr) == 0; }
 
 }  // namespace
 

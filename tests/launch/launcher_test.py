@@ -321,6 +321,23 @@ class Starting(Case):
             self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
             self.assertIn("'/dev/zero', line 1: it has more than 1048576 characters", err)
 
+    def test_small_stacks_suffice(self):
+        """No function may keep 64 KB on the stack. A thread's stack is as long as the limit, unless its creator chooses the length."""
+        hello = str(BUILD / "examples" / "hello")
+        for words in ([MPIEXEC, "-n", 2, "true"], [MPIEXEC, "-n", 2, "-genv", "STARLING_WAIT", "thread", hello],
+                      [str(BUILD / "bin" / "starling"), "info"]):
+            process = self.popen("sh", "-c", 'ulimit -s 64; exec "$@"', "sh", *words)
+            out, err = process.communicate(timeout=LIMIT)
+            self.assertEqual((process.returncode, err), (0, ""), words)
+
+    def test_smaller_stacks_are_refused(self):
+        for name in ("mpiexec", "starling", "starlingd"):
+            process = self.popen("sh", "-c", 'ulimit -s 32; exec "$@"', "sh", str(BUILD / "bin" / name), "--version")
+            out, err = process.communicate(timeout=LIMIT)
+            self.assertEqual((process.returncode, out), (1, ""))
+            self.assertEqual(err, f"{name}: the stack is limited to 32 KB, and at least 64 KB are needed: raise the limit, as with "
+                                  "`ulimit -s 8192`\n")
+
     def test_help_and_version(self):
         self.assertIn("--timeout", self.mpiexec("--help")[1])
         self.assertRegex(self.mpiexec("--version")[1], r"^Starling.* \d")

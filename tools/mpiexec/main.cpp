@@ -16,6 +16,7 @@
 #include "launch/client/run_job.h"
 #include "launch/client/settings.h"
 #include "launch/common/processor_placement.h"
+#include "launch/common/stack_limit.h"
 
 namespace {
 
@@ -48,6 +49,7 @@ int with_profile(const starling::launch::ProfileFile& profile, const starling::l
 int main(int argc, char** argv) {
     using namespace starling;
     open_standard_descriptors();
+    if (const std::string problem = launch::stack_problem(); !problem.empty()) return complain(problem);
     unsetenv(launch::kProcessorsVariable);  // only options of this mpiexec set it
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);

@@ -118,7 +118,7 @@ void Agents::read(const Take& take) {
 
 // Reads one piece. Returns false if no more data is available now.
 bool Agents::read_piece(Host& host, const Take& take) {
-    char buffer[64 << 10];
+    static char buffer[64 << 10];  // a user may limit stacks to 64 KB
     const ssize_t got = ::read(host.fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) return true;
     if (got < 0 && errno == EAGAIN) return false;

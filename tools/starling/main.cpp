@@ -12,6 +12,7 @@
 #include "info.h"
 #include "launch/client/daemon_command.h"
 #include "launch/common/nearest_name.h"
+#include "launch/common/stack_limit.h"
 #include "profile/command.h"
 #include "starling/crash_stack.h"
 #include "starling/doctor/doctor.h"
@@ -155,6 +156,10 @@ void add_help(CLI::App& app, int& result) {
 }  // namespace starling
 
 int main(int argc, char** argv) {
+    if (const std::string problem = starling::launch::stack_problem(); !problem.empty()) {
+        std::fprintf(stderr, "starling: %s\n", problem.c_str());
+        return 1;
+    }
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
     app.set_version_flag("--version", "Starling " + starling::version_text());
     app.require_subcommand(1);

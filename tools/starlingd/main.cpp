@@ -23,6 +23,7 @@
 #include "job/environment.h"
 #include "job/virtual_host.h"
 #include "launch/common/file_text.h"
+#include "launch/common/stack_limit.h"
 #include "launch/daemon/host_job.h"
 #include "launch/daemon/name_daemon.h"
 #include "launch/daemon/node_daemon.h"
@@ -146,6 +147,10 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (const std::string problem = launch::stack_problem(); !problem.empty()) {
+        std::fprintf(stderr, "starlingd: %s\n", problem.c_str());
+        return 1;
+    }
     const std::string_view first = argc > 1 ? argv[1] : "";
     const bool apart = argc == 4 && std::string_view(argv[2]) == "apart";
     if (first == "node" && (argc == 2 || apart)) {

@@ -245,7 +245,7 @@ class DaemonClient {
     }
 
     void on_readable() {
-        char buffer[64 * 1024];
+        static char buffer[64 * 1024];  // a user may limit stacks to 64 KB
         const ssize_t n = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n <= 0) return hung_up();

@@ -9,7 +9,7 @@ bool read_text(const std::string& path, std::string& out) {
     out.clear();
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
-    char buffer[64 * 1024];
+    char buffer[8 * 1024];
     ssize_t got;
     while ((got = ::read(fd, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(got));
     close(fd);

@@ -100,7 +100,7 @@ void FrameServer::on_ready(ConnectionId id, uint32_t events) {
 }
 
 bool FrameServer::receive(ConnectionId id) {
-    char buffer[kPiece];
+    static thread_local char buffer[kPiece];  // a user may limit stacks to 64 KB
     const ssize_t n = recv(connections_[id].fd, buffer, sizeof buffer, 0);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;

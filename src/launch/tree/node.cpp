@@ -25,7 +25,7 @@ constexpr size_t kMostOrders = 16u << 20;
 
 // Reads `size` more bytes from standard input. Returns false at its end, or after kOrdersSeconds without input.
 bool read_more(std::string& into, size_t size) {
-    char buffer[65536];
+    char buffer[8192];
     while (size > 0) {
         pollfd input{0, POLLIN, 0};
         const int ready = poll(&input, 1, kOrdersSeconds * 1000);

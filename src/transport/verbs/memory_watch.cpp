@@ -4,7 +4,6 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "mpi.h"
 
 // A flag of userfaultfd() since Linux 5.11, which some libc headers lack.
@@ -42,12 +42,7 @@ std::unique_ptr<MemoryWatch> MemoryWatch::start() {
         return nullptr;
     }
     std::unique_ptr<MemoryWatch> made(new MemoryWatch(fd, end));
-    // Block all signals in the new thread: the program's signals are for its own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    errno = pthread_create(&made->thread_, nullptr, run, made.get());
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = start_thread(made->thread_, run, made.get());
     if (errno != 0) {
         made->thread_ = 0;
         return refuse("cannot create a thread");
