@@ -1,5 +1,5 @@
 // Cost of OpenSHMEM's small operations: a plain OpenSHMEM 1.4 program, for any library.
-//     oshrun -n 2 operations        put + quiet, get, fetch-add between PEs 0 and 1 (8 bytes), barriers, reductions, µs
+//     oshrun -n 2 operations        put + quiet, get, fetch-add between PEs 0 and 1 (8 bytes; 64 KB to 1 MB), barriers, reductions, µs
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,15 @@ int main(void) {
     MEASURE("fetch-add", many, me == 0, shmem_long_atomic_fetch_add(word, 1, there));
     MEASURE("add + quiet", many, me == 0, (shmem_long_atomic_add(word, 1, there), shmem_quiet()));
     MEASURE("compare-swap", many, me == 0, shmem_long_atomic_compare_swap(word, 1, 1, there));
-    MEASURE("put 1 MB + quiet", few ? 5 : 100, me == 0, (shmem_putmem(large, local, 1 << 20, there), shmem_quiet()));
+    for (int kb = 64; kb <= 1024; kb *= 2) {
+        const size_t bytes = (size_t)kb * 1024;
+        const int transfers = few ? 5 : 100 * 1024 / kb;
+        char put[32], get[32];
+        snprintf(put, sizeof put, "put %d KB + quiet", kb);
+        snprintf(get, sizeof get, "get %d KB", kb);
+        MEASURE(put, transfers, me == 0, (shmem_putmem(large, local, bytes, there), shmem_quiet()));
+        MEASURE(get, transfers, me == 0, shmem_getmem(local, large, bytes, there));
+    }
     MEASURE("barrier", few ? 200 : 5000, 1, shmem_barrier_all());
     MEASURE("sum of 8 B", few ? 200 : 5000, 1, shmem_long_sum_to_all(word + 8, word, 1, 0, 0, n, pwrk, psync + 1024 * (i % 2)));
     MEASURE("sum of 32 KB", few ? 20 : 500, 1,
