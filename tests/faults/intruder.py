@@ -80,8 +80,8 @@ def groups(draw):
             except OSError:
                 pass
     ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
-    end = time.monotonic() + 1.5
-    while time.monotonic() < end and known:
+    start = time.monotonic()
+    while known and time.monotonic() < start + (1.5 if heard else 30):
         try:
             data = ear.recv(65536)
         except socket.timeout:

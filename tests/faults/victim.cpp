@@ -1,4 +1,5 @@
-// A program to be killed: its ranks work until they are killed, or for TEST_SECONDS. The argument selects the work:
+// A program to be killed: its ranks work until they are killed, for TEST_SECONDS at most, and until the file TEST_END exists. The argument
+// selects the work:
 //   ring       messages of all sizes around a ring
 //   reduce     collectives
 //   blocked    every rank waits for a message that rank 0 never sends
@@ -22,8 +23,9 @@ namespace {
 
 int rank, size;
 double deadline;
+const char* end_file;  // null: only the deadline ends the work
 
-bool more() { return MPI_Wtime() < deadline; }
+bool more() { return MPI_Wtime() < deadline && !(end_file && access(end_file, F_OK) == 0); }
 
 // Returns whether all ranks work for another round. Rank 0 decides, so that all stop after the same round.
 bool more_together(MPI_Comm comm) {
@@ -148,6 +150,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     const char* seconds = getenv("TEST_SECONDS");
     deadline = MPI_Wtime() + (seconds ? atof(seconds) : 1);
+    end_file = getenv("TEST_END");
     MPI_Comm parent;
     OK(MPI_Comm_get_parent(&parent));
     std::string what = argc > 1 ? argv[1] : "ring";
