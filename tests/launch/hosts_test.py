@@ -517,6 +517,13 @@ class Standing(HostsCase):
             self.assertEqual(places, {int(rank): host for rank, host in map(str.split, real.splitlines())}, options)
         self.assertIn("ranks 0-3: true\n", self.mpiexec("--dry-run", "true")[1])  # as many as the daemons' hosts have slots
 
+    def test_a_dry_run_leaves_output_files_alone(self):
+        file = pathlib.Path(self.directory, "out")
+        file.write_text("of an earlier job\n", encoding="utf-8")
+        code, out, err = self.mpiexec("--dry-run", "-outfile-pattern", file, "-errfile-pattern", file.with_name("err"), "-n", 2, "true")
+        self.assertEqual((code, err, out.splitlines()[-1]), (0, "", "ranks 0-1: true"))
+        self.assertEqual((file.read_text(encoding="utf-8"), file.with_name("err").exists()), ("of an earlier job\n", False))
+
     def test_a_dry_run_counts_the_jobs_that_run(self):
         job = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "echo ready; exec sleep 60")
         self.assertEqual([job.stdout.readline() for _ in range(2)], ["ready\n"] * 2)

@@ -273,6 +273,26 @@ class Starting(Case):
         code, _, err = self.mpiexec("--profile=/dev/null", "./nonesuch")
         self.assertEqual((code, os.path.exists("/dev/null")), (127, True))
         self.assertNotIn("VALUE", self.mpiexec("--debug", "-n", 1, "./nonesuch")[2])
+        code, _, err = self.mpiexec("-n", 1, "--profile", "true", ":", "./nonesuch")
+        self.assertIn("cannot start './nonesuch'", err)
+        self.assertNotIn("VALUE", err)  # true was started
+
+    def test_a_job_that_does_not_begin_leaves_no_profile(self):
+        code, _, err = self.mpiexec("--via", "daemons", "--profile=named", "true")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.script("touch started; exec sleep 60", "agent")
+        process = self.popen(MPIEXEC, "--launcher-agent", "./agent", "--host", "elsewhere", "--profile=named", "true")
+        self.wait_for(pathlib.Path(self.directory, "started").exists, "the agent has not been started")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=LIMIT), ("", ""))
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["agent", "started"])
+
+    def test_a_text_that_cannot_be_written_is_an_error(self):
+        for words in ("--version", "--help", "--dry-run true"):
+            code, _, err = self.run_command("sh", "-c", f"{MPIEXEC} {words} > /dev/full")
+            self.assertEqual((code, err.count("\n")), (1, 1), err)
+            self.assertIn("can't be written to standard output: No space left", err)
 
     def test_a_program_of_another_machine_is_no_script(self):
         """The kernel runs neither, but the shell runs a script without #!."""

@@ -343,6 +343,15 @@ class OtherHosts(unittest.TestCase):
                                         env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
                 self.assertRegex(result.stdout + result.stderr, "faraway: ssh: no such host(\n|$)")
 
+    def test_an_agent_is_found_in_a_relative_directory_of_the_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder, "an-agent")
+            script.write_text("#!/bin/sh\necho it was found >&2\n", encoding="utf-8")
+            script.chmod(0o755)
+            result = subprocess.run([STARLING, "why", "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT, cwd=folder,
+                                    env={**os.environ, "PATH": f".:{os.environ['PATH']}", "STARLING_LAUNCHER_AGENT": "an-agent"}, check=False)
+            self.assertIn("faraway: it was found", result.stdout + result.stderr)
+
     def test_why_asks_the_hosts_of_the_command_line(self):
         with tempfile.TemporaryDirectory() as folder:
             # The host answers with what it saw of a job that this host does not know any more.

@@ -218,6 +218,15 @@ TEST(Options, AValueWithoutEqualsIsTakenAsTheProgram) {
     EXPECT_EQ(good({"--profile", "--", "prog"}).start_hint, "");
 }
 
+TEST(Options, TheHintIsOnlyForTheProgramThatDoesNotStart) {
+    const Options options = good({"--profile", "file", ":", "prog"});
+    const std::string failure = "cannot start 'file' in directory '/': No such file or directory";
+    EXPECT_EQ(options.with_start_hint(failure), failure + options.start_hint);
+    for (const std::string other :
+         {"cannot start 'prog' in directory '/': No such file or directory", "host a: connection refused"})
+        EXPECT_EQ(options.with_start_hint(other), other);
+}
+
 TEST(Options, UnneededOptionsOfOtherLaunchersAreAccepted) {
     EXPECT_TRUE(good({"--oversubscribe", "--allow-run-as-root", "a"}).notes.empty());
     EXPECT_EQ(good({"a"}).universe_size, 0u);

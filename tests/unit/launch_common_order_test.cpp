@@ -95,6 +95,9 @@ TEST(PlacementPreview, HasAHostForEachRank) {
     EXPECT_EQ(read.assumed, preview.assumed);
     preview.host_of_rank[1] = 2;  // there is no such host
     EXPECT_FALSE(decode(encode(preview), read));
+    preview.host_of_rank[1] = 1;
+    preview.counts[0] = UINT32_MAX;  // nor so many ranks
+    EXPECT_FALSE(decode(encode(preview), read));
 }
 
 }  // namespace

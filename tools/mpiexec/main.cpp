@@ -2,8 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 
 #include "base/config.h"
 #include "base/version.h"
@@ -37,6 +40,12 @@ int complain(std::string_view text) {
     return 1;
 }
 
+// Prints the text on standard output. Returns the exit code.
+int print(const std::string& text) {
+    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+    return complain(std::string("the text can't be written to standard output: ") + std::strerror(errno));
+}
+
 // Prints where the profile is, if there is one. Returns `exit_code`.
 int with_profile(const starling::launch::ProfileFile& profile, const starling::launch::Options& options, int exit_code) {
     const std::string sentence = profile.whereabouts();
@@ -53,8 +62,8 @@ int main(int argc, char** argv) {
     unsetenv(launch::kProcessorsVariable);  // only options of this mpiexec set it
     launch::Options options;
     if (const std::string problem = parse_options({argv + 1, argv + argc}, options); !problem.empty()) return complain(problem);
-    if (options.help) return std::fputs(launch::usage().c_str(), stdout) < 0;
-    if (options.version) return std::printf("Starling mpiexec %s\n%s\n", version_text().c_str(), kRelated) < 0;
+    if (options.help) return print(launch::usage());
+    if (options.version) return print("Starling mpiexec " + version_text() + "\n" + kRelated + "\n");
     launch::apply_settings(options.settings);
     if (options.quiet)
         read_config(false);
@@ -79,7 +88,6 @@ int main(int argc, char** argv) {
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
     if (const std::string problem = launch::hold_debugged(options); !problem.empty()) {
-        profile.discard();
         complain(problem);
         return launch::kCannotStart;
     }

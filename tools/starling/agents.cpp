@@ -83,7 +83,7 @@ void Agents::start(Host& host) const {
     words.insert(words.end(), {host.name, launch::shell_word(program)});
     words.insert(words.end(), words_.begin(), words_.end());
     const char* path = std::getenv("PATH");
-    const std::string agent = launch::find_program(words[0], path ? path : "/usr/local/bin:/usr/bin:/bin", "/");
+    const std::string agent = launch::find_program(words[0], path ? path : "/usr/local/bin:/usr/bin:/bin", "");
     if (agent.empty()) {
         host.complaint = fmt::format("{}: {}", words[0], std::strerror(ENOENT));
         return;

@@ -57,9 +57,8 @@ class DaemonClient {
                     : "no standing daemons run (starling daemon start --hostfile ...)";
             return outcome_;
         }
-        if (const std::string problem = open_output_files(output_, options_.output); !problem.empty()) {
+        if (const std::string problem = open_files(); !problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
-            profile_.discard();
             outcome_ = {.served = true, .text = {}, .exit_code = kCannotStart};
             return outcome_;
         }
@@ -79,6 +78,9 @@ class DaemonClient {
     }
 
   private:
+    // A preview must not create the files, which would also empty those of an earlier job.
+    std::string open_files() { return options_.dry_run ? std::string() : open_output_files(output_, options_.output); }
+
     Submission submission() const {
         Submission submission;
         submission.spec = options_.spec();
@@ -308,11 +310,11 @@ class DaemonClient {
         started_ = true;
         profile_.use(loop_);
         if (reply.error_class != 0) {
-            std::fprintf(stderr, "mpiexec: %s%s\n", reply.text.c_str(), options_.start_hint.c_str());
-            profile_.discard();
+            std::fprintf(stderr, "mpiexec: %s\n", options_.with_start_hint(reply.text).c_str());
             end(kCannotStart);
             return true;
         }
+        profile_.keep();
         if (options_.verbose) {
             std::fprintf(stderr, "mpiexec: started through the standing daemons of %s: nothing had to be started first\n",
                          number_of(reply.hosts, "host").c_str());

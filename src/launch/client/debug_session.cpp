@@ -114,7 +114,7 @@ std::string hold_debugged(Options& options) {
     const std::string script = "case '" + list + R"(' in *",$STARLING_RANK,"*) kill -STOP $$;; esac; exec "$@")";
     for (Program& program : options.programs) {
         // The shell starts the program later, when a debugger is attached already, so a wrong name is reported now.
-        if (const std::string problem = find_debugged(program); !problem.empty()) return problem + options.start_hint;
+        if (const std::string problem = find_debugged(program); !problem.empty()) return options.with_start_hint(problem);
         program.started_later = program.argv[0];
         program.argv.insert(program.argv.begin(), {"/bin/sh", "-c", script, "sh"});
     }

@@ -1,6 +1,8 @@
 #include "launch/client/dry_run.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "launch/common/processor_placement.h"
 #include "launch/common/text.h"
@@ -41,7 +43,9 @@ int print_preview(const PlacementPreview& preview, const std::vector<Program>& p
     for (const std::string& host : preview.assumed)
         std::fprintf(stderr, "mpiexec: host %s is not asked for its cores; as many as here are assumed (%s:N names a number)\n",
                      host.c_str(), host.c_str());
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    if (std::fflush(stdout) == 0) return 0;
+    std::fprintf(stderr, "mpiexec: the placement can't be written to standard output: %s\n", std::strerror(errno));
+    return 1;
 }
 
 }  // namespace starling::launch

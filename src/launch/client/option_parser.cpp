@@ -83,9 +83,11 @@ void OptionParser::section() {
                                                 : "no program given; try: mpiexec -n 4 ./program";
         return;
     }
-    if (!without_value_.empty())
+    if (!without_value_.empty()) {
+        out_.hinted_program = program_.argv[0];
         out_.start_hint = "; '" + without_value_ + "' takes a value only as '" + without_value_ + "=VALUE', so '" +
-                          program_.argv[0] + "' was taken as the program";
+                          out_.hinted_program + "' was taken as the program";
+    }
     any_counted_ |= counted_;
     if (!counted_) leave_count_open();
     program_.appnum = static_cast<int32_t>(out_.programs.size());

@@ -1,6 +1,7 @@
 #include "launch/client/options.h"
 
 #include "base/config.h"
+#include "launch/common/process_start.h"
 
 namespace starling::launch {
 
@@ -24,6 +25,10 @@ JobStyle Options::style() const {
     style.report_bindings = report_bindings;
     style.display_map = display_map;
     return style;
+}
+
+std::string Options::with_start_hint(const std::string& reason) const {
+    return is_start_failure(reason, hinted_program) ? reason + start_hint : reason;
 }
 
 }  // namespace starling::launch

@@ -41,7 +41,8 @@ struct Options {
     std::shared_ptr<const Plan> plan;
     int timeout_seconds = 0;
     std::vector<uint32_t> debugged;  ///< ranks on which a debugger runs; empty: none
-    std::string start_hint;  ///< end of the sentence about a job that cannot start: an option's value that is a program here
+    std::string start_hint;          ///< end of a sentence: an option's value was taken as the program
+    std::string hinted_program;      ///< that program
     bool profile = false;
     std::string profile_file;  ///< name of the profile; empty: made from the application's name
     bool help = false;
@@ -50,6 +51,9 @@ struct Options {
     /// Return what is submitted to the root of the job.
     JobSpec spec() const;
     JobStyle style() const;
+
+    /// Returns the reason why the job does not start, with start_hint if the program named there is what does not start.
+    std::string with_start_hint(const std::string& reason) const;
 };
 
 /// Parses the arguments. A general parser does not fit: options end at each program's name, one and two dashes are equivalent, and MPMD

@@ -112,6 +112,7 @@ void ProfileFile::close() {
     if (loop_ && timer_ != 0) loop_->cancel(timer_);
     loop_ = nullptr;
     timer_ = 0;
+    if (!kept_) remove();
     flush();
     if (fd_ < 0) return;
     waiting_ = sites_.lines();
@@ -121,10 +122,9 @@ void ProfileFile::close() {
     fd_ = -1;
 }
 
-void ProfileFile::discard() {
+// Deletes the file.
+void ProfileFile::remove() {
     if (fd_ < 0) return;
-    if (loop_ && timer_ != 0) loop_->cancel(timer_);
-    timer_ = 0;
     waiting_.clear();
     // The name may be that of a pipe or a device.
     struct stat opened, named;

@@ -28,14 +28,15 @@ class ProfileFile {
     void use(EventLoop& loop) { loop_ = &loop; }
     /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
     bool write(std::string_view lines);
-    /// Deletes the file, because the job did not start.
-    void discard();
+    /// Call it when the job has started. Without it close() deletes the file.
+    void keep() { kept_ = true; }
     /// Writes the buffered lines and those of the call sites, and closes the file. The loop is not used afterwards.
     void close();
 
   private:
     void flush();
     bool put(std::string_view bytes);
+    void remove();
 
     EventLoop* loop_ = nullptr;
     EventLoop::TimerId timer_ = 0;
@@ -44,6 +45,7 @@ class ProfileFile {
     ProfileSites sites_;
     int fd_ = -1;
     bool compressed_ = false;
+    bool kept_ = false;      ///< whether the job has started
     bool complete_ = false;  ///< true: all lines were written, and the file is closed
 };
 

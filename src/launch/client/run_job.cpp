@@ -84,7 +84,6 @@ class Terminal : public LocalClient {
         }
         if (const std::string problem = open_output_files(launcher_.output(), options_.output); !problem.empty()) {
             std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
-            profile_file_.discard();
             launcher_.shut_down();
             return kCannotStart;
         }
@@ -157,14 +156,14 @@ class Terminal : public LocalClient {
     }
 
     void fail_to_start(const std::string& reason) {
-        std::fprintf(stderr, "mpiexec: %s%s\n", reason.c_str(), options_.start_hint.c_str());
-        profile_file_.discard();
+        std::fprintf(stderr, "mpiexec: %s\n", options_.with_start_hint(reason).c_str());
         end(kCannotStart);
     }
 
     void start() {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) { return fail_to_start(outcome.text); }
+            profile_file_.keep();
             if (universe_.hosts().size() <= kListedHosts) universe_.list_processes(*this, is_being_debugged());
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.

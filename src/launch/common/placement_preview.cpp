@@ -1,6 +1,7 @@
 #include "launch/common/placement_preview.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/wire.h"
 #include "launch/common/order.h"
@@ -38,8 +39,10 @@ bool decode(std::string_view payload, PlacementPreview& out) {
     read(reader, out.hosts);
     read_packed(reader, out.host_of_rank);
     read(reader, out.assumed);
-    return reader.done() && std::all_of(out.host_of_rank.begin(), out.host_of_rank.end(),
-                                        [&](uint32_t host) { return host < out.hosts.size(); });
+    const uint64_t processes = std::accumulate(out.counts.begin(), out.counts.end(), uint64_t{0});
+    return reader.done() && processes == out.host_of_rank.size() &&
+           std::all_of(out.host_of_rank.begin(), out.host_of_rank.end(),
+                       [&](uint32_t host) { return host < out.hosts.size(); });
 }
 
 }  // namespace starling::launch

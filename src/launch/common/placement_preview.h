@@ -17,7 +17,8 @@ struct PlacementPreview {
 };
 
 std::string encode(const PlacementPreview& preview);
-/// Returns false if `payload` is not exactly one preview, or a rank's host is not in its list; `out` is unspecified then.
+/// Returns false if `payload` is not exactly one preview, if a rank's host is not in its list, or if the counts are not those of the ranks;
+/// `out` is unspecified then.
 bool decode(std::string_view payload, PlacementPreview& out);
 
 }  // namespace starling::launch
