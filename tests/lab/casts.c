@@ -10,7 +10,7 @@
  *   casts spawn CHILDREN        broadcasts on inter-communicators of parents and children, and on communicators merged from them
  *   casts until-death           broadcasts and barriers until one fails, as after a death: exit code 0 if one failed
  *   casts making                like until-death, with communicators that are repeatedly created, used a few times and freed
- *   casts for SECONDS           broadcasts of 20 KB with rotating roots for SECONDS; prints the counters
+ *   casts until FILE            like joined, with 20 KB, until rank 0 sees FILE; prints rank 0's progress and, at the end, the counters
  *
  * Rank 0 prints the operations and their duration. With a trailing --info SCHEME, communicators are created with the info key
  * starling_multicast. */
@@ -369,19 +369,26 @@ static void making(void) {
     _exit(0);
 }
 
-/* Rank 0 decides when to stop. */
-static void broadcasts_for(long seconds) {
+/* Rank 0 decides when to stop, by a broadcast after each ten. It prints the broadcasts that it was the root of, those by a group among them,
+ * and all ranks' broadcasts at the end. */
+static void broadcasts_until(const char* end_file) {
     unsigned char* data = malloc(20000);
-    const double end = MPI_Wtime() + (double)seconds;
+    const double limit = MPI_Wtime() + 600;
+    until_joined();
     count_from_now();
-    if (rank == 0) printf("running\n"), fflush(stdout);
-    long i = 0;
+    long i = 0, own = 0;
     for (int on = 1; on;) {
-        for (int k = 0; k < 10; ++k, ++i) broadcast(MPI_COMM_WORLD, data, 20000, (int)(i % size), i);
-        on = MPI_Wtime() < end;
+        for (int k = 0; k < 10; ++k, ++i) {
+            broadcast(MPI_COMM_WORLD, data, 20000, (int)(i % size), i);
+            own += i % size == 0;
+        }
+        on = access(end_file, F_OK) != 0 && MPI_Wtime() < limit;
         MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        ++own;
+        if (rank == 0 && i % 50 == 0)
+            printf("rank 0: %ld broadcasts, %llu by a group\n", own, counted(kMessages)), fflush(stdout);
     }
-    if (rank == 0) printf("broadcasts: %ld\n", i);
+    if (rank == 0) printf("broadcasts: %ld\n", i + i / 10);
     tell_counters();
     free(data);
 }
@@ -418,8 +425,8 @@ int main(int argc, char** argv) {
         sharing(count);
     else if (!strcmp(what, "making"))
         making();
-    else if (!strcmp(what, "for"))
-        broadcasts_for(count);
+    else if (!strcmp(what, "until") && argc > 2)
+        broadcasts_until(argv[2]);
     else if (!strcmp(what, "spawn"))
         spawn(argv[0], (int)count);
     else if (!strcmp(what, "until-death"))

@@ -1,13 +1,14 @@
 /* Test traffic for fault injection: every process exchanges messages of changing sizes with changing partners and checks every byte, for a
  * given time or without end.
  *
- * traffic SECONDS [LARGEST] 0 seconds: without end. Rank 0 prints "running" when all have started and, at the end, the number of rounds.
+ * traffic SECONDS [LARGEST [FILE]] 0 seconds: without end, or until rank 0 sees FILE. Rank 0 prints "running" when all have started and, at the end, the number of rounds.
  * Messages have 1 to LARGEST bytes (default 300000). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -66,13 +67,14 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     double seconds = argc > 1 ? atof(argv[1]) : 1, start = now();
     int largest = argc > 2 ? atoi(argv[2]) : 300000, go_on = 1;
+    const char* end_file = argc > 3 ? argv[3] : NULL;
     unsigned char *out = malloc((size_t)largest), *in = malloc((size_t)largest);
     unsigned round = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("running\n"), fflush(stdout);
     while (go_on) {
         for (int i = 0; i < 20; ++i) exchange(round++, out, in, largest);
-        go_on = seconds <= 0 || now() - start < seconds;
+        go_on = seconds <= 0 ? !end_file || access(end_file, F_OK) != 0 : now() - start < seconds;
         MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);

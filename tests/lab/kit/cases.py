@@ -19,6 +19,12 @@ class HostsTest(unittest.TestCase):
         cls.traffic = cls.build.program("lab/traffic")
         cls.lab = cls.enterClassContext(Lab.temporary(cls.hosts, rails=cls.rails))
 
+    def end_file(self):
+        """Returns the path of a file that does not exist yet, for programs that last until they see it."""
+        file = self.lab.shared() / "end"
+        file.unlink(missing_ok=True)
+        return file
+
     def start_job(self, words, hosts=2, ranks=2, **options):
         return Job(self.lab, self.build, words, hosts, ranks, **options)
 

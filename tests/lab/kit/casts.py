@@ -1,5 +1,6 @@
 """The base of the tests of multicast groups: runs of tests/lab/casts.c on hosts behind a switch with IGMP snooping."""
 import re
+import time
 
 from .cases import HostsTest
 
@@ -25,6 +26,32 @@ class GroupsTest(HostsTest):
     def cast(self, *words, within=120, **options):
         """Runs the program with one rank per host, or with the given number of ranks."""
         outcome = self.end_job(self.start_cast(*words, **options), within=within)
+        self.assertEqual(outcome.code, 0, outcome)
+        return outcome
+
+    def start_lasting(self, **options):
+        """Starts broadcasts that last until finish(). Returns the job when it uses a group."""
+        self.end = self.end_file()
+        job = self.start_cast("until", self.end, **options)
+        self.broadcast(job, 20)
+        return job
+
+    def progress(self, job):
+        """Returns the number of rank 0's broadcasts so far, and of those by a group among them."""
+        lines = re.findall(r"^rank 0: (\d+) broadcasts, (\d+) by a group$", job.output(), re.M)
+        return [int(number) for number in lines[-1]] if lines else [0, 0]
+
+    def broadcast(self, job, count):
+        """Waits for `count` further broadcasts of rank 0."""
+        wanted, deadline = self.progress(job)[0] + count, time.monotonic() + 120
+        while self.progress(job)[0] < wanted:
+            self.assertIsNone(job.process.poll(), job.errors())
+            self.assertLess(time.monotonic(), deadline, job.output()[-1000:] + job.errors())
+            time.sleep(0.02)
+
+    def finish(self, job, grace=30):
+        self.end.touch()
+        outcome = self.end_job(job, within=120, grace=grace)
         self.assertEqual(outcome.code, 0, outcome)
         return outcome
 

@@ -76,12 +76,12 @@ class Job:
     def errors(self):
         return os.pread(self.files[1].fileno(), 1 << 24, 0).decode(errors="replace")
 
-    def wait_for(self, text, seconds=30):
-        """Waits until the output contains the text. Returns False after `seconds`."""
-        deadline = time.monotonic() + seconds
-        while text not in self.output():
+    def wait_for(self, text, seconds=60, where=None):
+        """Waits until the output, or what `where` returns, contains the text. Returns False after `seconds`."""
+        where, deadline = where or self.output, time.monotonic() + seconds
+        while text not in where():
             if time.monotonic() > deadline or self.process.poll() is not None:
-                return text in self.output()
+                return text in where()
             time.sleep(0.02)
         return True
 
