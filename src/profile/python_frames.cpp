@@ -19,7 +19,9 @@ namespace starling::profile {
 namespace {
 
 constexpr uint64_t kLongestName = 4096;  ///< limit of the length of a file's or function's name, bytes
-constexpr uint8_t kOwnedByC = 3;         ///< _PyInterpreterFrame::owner of a frame that stands for C code
+constexpr uint8_t kOwnedByC =
+    3;  ///< lowest _PyInterpreterFrame::owner of a frame that stands for C code; 3.14 has two such values
+constexpr uint64_t kTags = 7;  ///< bits of a reference that are not of its address; set from 3.14 on
 
 /// Offsets of members, bytes; those of a frame are in _PyInterpreterFrame, those of code in PyCodeObject.
 struct FrameLayout {
@@ -37,6 +39,7 @@ constexpr FrameLayout kLayouts[] = {
     {"3.11.", true, 56, 8, 32, 48, 56, 69, 112, 120, 184, 48},
     {"3.12.", true, 56, 0, 0, 8, 56, 70, 112, 120, 192, 40},
     {"3.13.", false, 0, 72, 0, 8, 56, 70, 112, 120, 200, 40},
+    {"3.14.", false, 0, 72, 0, 8, 56, 74, 112, 120, 208, 40},
 };
 
 struct PythonFrameReader {
@@ -129,8 +132,8 @@ PythonPlace read_innermost_place(const void* thread_state, MemoryAccess access) 
     PythonPlace first;
     uint64_t frame = memory.at(state + layout.current);
     for (int i = 0; i < kMostPythonFrames && frame != 0; ++i, frame = memory.at(frame + layout.previous)) {
-        if (memory.at<uint8_t>(frame + layout.owner) == kOwnedByC) continue;
-        const uint64_t code = memory.at(frame + layout.code);
+        if (memory.at<uint8_t>(frame + layout.owner) >= kOwnedByC) continue;
+        const uint64_t code = memory.at(frame + layout.code) & ~kTags;
         if (memory.at(code + kType) != reinterpret_cast<uint64_t>(python.code_type)) return {};
         PythonPlace place;
         place.file = text_of(memory, memory.at(code + layout.file), layout.text);

@@ -1,5 +1,5 @@
 // Reads the Python frames of the calling thread from the interpreter's memory, without its lock. The layout of frames differs between
-// versions: those of 3.11, 3.12 and 3.13 are known. A caller must compare one result with that of the interpreter's functions first.
+// versions: those of 3.11 to 3.14 are known. A caller must compare one result with that of the interpreter's functions first.
 #pragma once
 
 #include <string>
