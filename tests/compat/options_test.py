@@ -181,6 +181,16 @@ class Options(unittest.TestCase):
         self.assertIn("has loaded Open MPI (libmpi.so.40", done.stderr)
         self.assertIn("STARLING_SINGLETON=allow", done.stderr)
 
+    def test_a_shim_is_accepted_before_it_has_loaded_the_library(self):
+        """The loader maps a shim, which has another MPI's name, before the library behind it; mpiexec may look between both."""
+        shims = [str(BUILD / "lib/compat" / name) for name in ("mpich/libmpi.so.12", "openmpi/libmpi.so.40")]
+        load = ("import mmap, sys, time\n"
+                f"files = [open(shim, 'rb') for shim in {shims}]\n"
+                "maps = [mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) for file in files]\n"
+                "time.sleep(1.5)\nprint('was not ended')")  # two looks or more
+        done = self.run_it(sys.executable, "-c", load)
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "was not ended\n"), done.stderr)
+
     def test_mpich_that_was_not_replaced_does_not_start_alone(self):
         """Its MPI_Init fails, however short the program is."""
         folder = pathlib.Path(self.folder.name)

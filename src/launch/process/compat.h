@@ -37,7 +37,7 @@ enum class OwnLibrary : uint8_t {
 /// `search_path`: the value of LD_LIBRARY_PATH for the program.
 OwnLibrary find_own_library(const ElfFile& program, std::string_view search_path);
 
-/// Returns whether a file is Starling's library, by its content.
+/// Returns whether a file is Starling's library or a shim, by its content.
 bool is_own_library(const ElfFile& file);
 
 /// The shims that a program needs for `setting`, a value of STARLING_COMPAT.

@@ -54,19 +54,25 @@ bool is_called(std::string_view file, std::string_view begin) {
     return rest.empty() || rest[0] == '.' || begin.back() < '0' || begin.back() > '9';
 }
 
-// A program that is linked with Starling's library as well is accepted. A running process's library is judged by its content; `root` is
-// the process's root folder, which differs from this process's in a container. A file that cannot be read is accepted.
+// A program that is linked with Starling's library as well is accepted. A running process's library is judged by its content, because a
+// shim has another MPI's name, and is there before the library that it loads. `root` is the process's root folder, which differs from this
+// process's in a container. A libmpi_abi.so.1 that cannot be read is accepted.
 OtherLibrary first_other(const std::vector<std::string>& libraries, const std::string& root) {
     OtherLibrary other;
     for (const std::string& path : libraries) {
         const std::string library = path.substr(path.rfind('/') + 1);
-        if (library.starts_with(kOwn)) {
-            if (root.empty()) return {};
-            if (const ElfFile file(root + path); !file.valid() || is_own_library(file)) return {};
-            other = {"another vendor's library for the standard's interface (" + path + ")", "standard"};
-        }
         const MpiLibrary mpi = mpi_library(library);
-        if (other.name.empty() && *mpi.mpi) other = {mpi.mpi + (" (" + library + ")"), mpi.binary_interface};
+        if (!*mpi.mpi) continue;
+        const bool has_own_name = library.starts_with(kOwn);
+        if (root.empty() && has_own_name) return {};
+        if (!root.empty()) {
+            const ElfFile file(root + path);
+            if (file.valid() ? is_own_library(file) : has_own_name) return {};
+        }
+        if (has_own_name)
+            other = {"another vendor's library for the standard's interface (" + path + ")", "standard"};
+        else if (other.name.empty())
+            other = {mpi.mpi + (" (" + library + ")"), mpi.binary_interface};
     }
     return other;
 }
