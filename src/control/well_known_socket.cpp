@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "control/local_socket.h"
+#include "control/peer_namespaces.h"
 
 namespace starling::control {
 
@@ -108,15 +109,6 @@ int connect_abstract(const WellKnownSocket& meeting, int which) {
     return -1;
 }
 
-bool same_namespace(pid_t process, const char* kind) {
-    char path[64], own[64], its[64];
-    std::snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
-    const ssize_t own_length = readlink(path, own, sizeof own);
-    std::snprintf(path, sizeof path, "/proc/%d/ns/%s", process, kind);
-    const ssize_t its_length = readlink(path, its, sizeof its);
-    return own_length > 0 && own_length == its_length && std::memcmp(own, its, static_cast<size_t>(own_length)) == 0;
-}
-
 }  // namespace
 
 bool is_own_peer(int fd, bool anywhere) {
@@ -124,7 +116,7 @@ bool is_own_peer(int fd, bool anywhere) {
     socklen_t length = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer || peer.uid != geteuid())
         return false;
-    return anywhere || (peer.pid > 0 && same_namespace(peer.pid, "pid") && same_namespace(peer.pid, "user"));
+    return anywhere || (peer.pid > 0 && shares_namespaces(peer.pid));
 }
 
 int connect_at(const WellKnownSocket& meeting) {

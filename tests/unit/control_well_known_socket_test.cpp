@@ -17,6 +17,7 @@
 #include <string>
 
 #include "control/local_socket.h"
+#include "control/peer_namespaces.h"
 #include "control/well_known_socket.h"
 
 using namespace starling::control;
@@ -188,6 +189,55 @@ TEST_F(WellKnownSocketTest, AProcessInAnotherContainerIsAStranger) {
     }
     close(mine);
     close(accepted);
+}
+
+/// Runs `act` in a child process of an ordinary user, and returns the exit code: 1 if `act` returned true.
+int as_ordinary_user(const std::function<bool()>& act) {
+    const pid_t child = fork();
+    if (child == 0) {
+        if (setresuid(kNobody, kNobody, kNobody) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0) _exit(2);
+        _exit(act());
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// Starts a process that is not dumpable, below a process in new namespaces of these kinds (0: none), and returns whether an ordinary
+/// user's process believes that it shares them: 1 or 0.
+int seems_shared(int namespaces) {
+    int from_child[2], from_starter[2];
+    if (pipe(from_child) != 0 || pipe(from_starter) != 0) return -1;
+    const pid_t starter = fork();
+    if (starter == 0) {
+        if (unshare(namespaces) != 0) _exit(1);
+        const pid_t child = fork();
+        if (child == 0) {
+            if ((namespaces & CLONE_NEWUSER) == 0 && setresuid(kNobody, kNobody, kNobody) != 0) _exit(1);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // after setresuid(), which resets it
+            if (prctl(PR_SET_DUMPABLE, 0) == 0 && write(from_child[1], "y", 1) == 1) pause();
+            _exit(1);
+        }
+        char done;
+        if (read(from_child[0], &done, 1) == 1 && write(from_starter[1], &child, sizeof child) == sizeof child) pause();
+        _exit(1);
+    }
+    for (const int fd : {from_child[0], from_child[1], from_starter[1]}) close(fd);
+    pid_t child = -1;
+    const bool started = read(from_starter[0], &child, sizeof child) == sizeof child;
+    const int seen = started ? as_ordinary_user([child] { return shares_namespaces(child); }) : -1;
+    close(from_starter[0]);
+    if (started) kill(child, SIGKILL);
+    kill(starter, SIGKILL);
+    waitpid(starter, nullptr, 0);
+    return seen;
+}
+
+TEST(PeerNamespaces, AProcessThatIsNotDumpableIsAPeerOnlyInTheSameNamespaces) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to become another user and for namespaces";
+    EXPECT_EQ(seems_shared(0), 1);
+    EXPECT_EQ(seems_shared(CLONE_NEWPID), 0);
+    EXPECT_EQ(seems_shared(CLONE_NEWUSER), 0);
 }
 
 TEST(DaemonSocketName, DiffersBetweenUniverses) {

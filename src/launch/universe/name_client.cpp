@@ -1,6 +1,7 @@
 #include "launch/universe/name_client.h"
 
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -154,6 +155,11 @@ void NameClient::on_lost() {
     std::string problem;
     const bool hopeless = std::any_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.attempts >= 3; });
     if (hopeless) problem = "the daemon ends each time it receives a request";
+    if (hopeless && prctl(PR_GET_DUMPABLE) != 1)
+        problem =
+            "the daemon closes each connection, because /proc hides the launcher from it; give the launcher's program file "
+            "read "
+            "permission, or set XDG_RUNTIME_DIR to a directory of yours with mode 0700";
     if (hopeless || !connect(problem)) {
         fail_all("names can't be published or looked up: " + problem);
         return;
