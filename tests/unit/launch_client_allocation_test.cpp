@@ -123,6 +123,18 @@ TEST(Flux, ItsResourcesAreHostsWithCores) {
         EXPECT_NE(parse_flux_resources(text, hosts), "") << text;
 }
 
+TEST(Flux, SlotsOfBrokersOnOneHostAddUp) {
+    std::vector<HostSlots> hosts;
+    EXPECT_EQ(parse_flux_resources(
+                  R"({"execution": {"nodelist": ["b,a,b"], "R_lite": [{"rank": "0-2", "children": {"core": "0-1"}}]}})", hosts),
+              "");
+    ASSERT_EQ(hosts.size(), 2u);
+    EXPECT_EQ(hosts[0].name, "b");
+    EXPECT_EQ(hosts[0].slots, 4u);
+    EXPECT_EQ(hosts[1].name, "a");
+    EXPECT_EQ(hosts[1].slots, 2u);
+}
+
 TEST_F(InSlurm, AMalformedHostListIsReported) {
     setenv("SLURM_JOB_ID", "12", 1);
     setenv("SLURM_JOB_NODELIST", "n[1-", 1);

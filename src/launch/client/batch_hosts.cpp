@@ -97,6 +97,8 @@ const char* manager_variable(const char* name) {
     return value && *value ? value : nullptr;
 }
 
+// As in IBM's documentation of LSF ("environment variables for parallel jobs"): LSB_MCPU_HOSTS is "a 2 b 4", with a host and its slots in
+// turn; LSB_HOSTS and the file LSB_DJOB_HOSTFILE name a host once per slot. LSF leaves out LSB_HOSTS if its text would be too long.
 Allocation lsf_allocation() {
     Allocation job;
     for (const char* variable : {"LSB_MCPU_HOSTS", "LSB_HOSTS"}) {
@@ -112,17 +114,21 @@ Allocation lsf_allocation() {
     return job;
 }
 
+// As in Altair's PBS Professional User's Guide ("the job's node file"): PBS_NODEFILE has a line per MPI process (mpiprocs of each chunk,
+// 1 by default), in the order of the chunks, on the first host only. Torque's file has a line per processor (ppn).
 Allocation pbs_allocation() {
     Allocation job = of_file("PBS", "PBS_NODEFILE", false);
     return job.manager.empty() ? without_list("PBS", "PBS_JOBID", "PBS_NODEFILE") : job;
 }
 
+// As in sge_pe(5): a line of PE_HOSTFILE has the host, its slots, the queue and its processors.
 Allocation grid_engine_allocation() {
     Allocation job = of_file("Grid Engine", "PE_HOSTFILE", true);
     if (!job.manager.empty() && is_in_path("qrsh")) job.agent = "qrsh -inherit -V";
     return job;
 }
 
+// As in the documentation of Argonne's machines: COBALT_NODEFILE has a line per node.
 Allocation cobalt_allocation() {
     Allocation job = of_file("Cobalt", "COBALT_NODEFILE", false);
     return job.manager.empty() ? without_list("Cobalt", "COBALT_JOBID", "COBALT_NODEFILE") : job;

@@ -1,9 +1,12 @@
-// The hosts of a Flux instance or job. Flux puts them into no variable, so its command is asked.
+// The hosts of a Flux instance or job. Flux puts them into no variable, so its command is asked. The formats are those of Flux's RFCs 20
+// (resource sets), 22 (sets of numbers) and 29 (lists of hosts). flux-environment(7) lists the variables: FLUX_URI is set in batch scripts
+// and in jobs' tasks, FLUX_JOB_ID in tasks only.
 #include <sys/wait.h>
 
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "launch/client/allocation.h"
 #include "launch/client/batch_hosts.h"
@@ -23,6 +26,20 @@ bool read_ids(std::string text, std::vector<uint32_t>& out) {
     for (const std::string& word : words)
         if (!read_number(word, out.emplace_back())) return false;
     return true;
+}
+
+// Adds up the slots of a host with several brokers, as in an instance of `flux start --test-size`.
+void merge_equal_hosts(std::vector<HostSlots>& hosts) {
+    std::vector<HostSlots> merged;
+    std::unordered_map<std::string, size_t> known;
+    for (HostSlots& host : hosts) {
+        const auto [at, fresh] = known.try_emplace(host.name, merged.size());
+        if (fresh)
+            merged.push_back(std::move(host));
+        else
+            merged[at->second].slots += host.slots;
+    }
+    hosts = std::move(merged);
 }
 
 std::string read_resources(const nlohmann::json& resources, std::vector<HostSlots>& out) {
@@ -47,6 +64,7 @@ std::string read_resources(const nlohmann::json& resources, std::vector<HostSlot
         return "it has " + std::to_string(out.size()) + " hosts and cores of " + std::to_string(cores.size());
     size_t host = 0;
     for (const auto& [rank, number] : cores) out[host++].slots = number;
+    merge_equal_hosts(out);
     return {};
 }
 
