@@ -948,6 +948,28 @@ class Spawning(Case):
         self.assertEqual(code, 128 + signal.SIGSEGV)
         self.assertLess(time.monotonic() - begin, 5)
 
+    def test_jobs_that_are_spawned_after_a_signal_end_too(self):
+        """A rank spawns after mpiexec has passed on the signal, and then ends in one way or the other."""
+        environment = dict(self.environment, STARLING_SIGNAL_GRACE="600")
+        for n, end in enumerate(("exit 3", "finalize")):
+            process = self.popen(MPIEXEC, "-q", self.script(f"trap '' TERM; exec {PROBE} init 'pid up{n}' 'await go{n}' 'spawn 2 sleep 61' '{end}'"),
+                                 env=environment)
+            self.files(f"up{n}")
+            process.terminate()
+            pathlib.Path(self.directory, f"go{n}").touch()
+            out, _ = process.communicate(timeout=LIMIT)
+            self.assertIn("spawn 0 codes 0 0", out, end)
+
+    def test_no_job_is_spawned_while_ranks_end(self):
+        rank = self.script(f"[ $STARLING_RANK = 1 ] && echo $$ > up1 && exec sleep 60; trap '' TERM; exec {PROBE} init 'pid up0' 'await go' 'spawn 2 sleep 61' 'exit 0'")
+        process = self.popen(MPIEXEC, "-n", 2, rank, env=dict(self.environment, STARLING_SIGNAL_GRACE="600"))
+        self.files("up0", "up1")
+        self.wait_for(lambda: len(self.named("sleep")) == 1, "rank 1 does not sleep")
+        process.terminate()
+        self.assertIn("Another Ctrl-C", process.stderr.readline())  # so mpiexec knows that rank 1 has ended
+        pathlib.Path(self.directory, "go").touch()
+        self.assertRegex(process.communicate(timeout=LIMIT)[0], "spawn 53 codes 53 53 text 'the job is being ended'")
+
     def test_mpiexec_waits_for_spawned_jobs(self):
         child = self.script("sleep 0.4; echo late")
         code, out, _ = self.spawn(f"spawn 1 {child}")

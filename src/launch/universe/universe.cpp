@@ -376,8 +376,17 @@ void Universe::signal(JobClient& patron, int signal) {
         if (job.patron != &patron) continue;
         HostOrder order = job.order(at_once ? OrderKind::kill : OrderKind::signal);
         order.signal = static_cast<uint64_t>(signal);
+        job.asked_to_end |= asks_to_end(signal);
         send_order(job.present, order);
     }
+}
+
+// Passes the signal that asked the client's jobs to end to a job that has started since.
+void Universe::pass_on_signal(UniverseJob& job) {
+    if (job.patron->forwarded_signal == 0 || std::exchange(job.asked_to_end, true)) return;
+    HostOrder order = job.order(OrderKind::signal);
+    order.signal = static_cast<uint64_t>(job.patron->forwarded_signal);
+    send_order(job.present, order);
 }
 
 void Universe::suspend(std::function<void()> done) {

@@ -45,6 +45,8 @@ void Universe::await_the_others(UniverseJob& job, const FailureReport& report, b
     if (job.number == 0 && patron.exit_code == 0) patron.exit_code = report.exit_code;
     if (std::exchange(job.leaving, true)) return;
     if (!requested && !report.sentence.empty()) patron.print(report.sentence);
+    for (UniverseJob& other : jobs_)  // a rank may have spawned it between the signal and now
+        if (other.patron == &patron) pass_on_signal(other);
     constexpr std::chrono::milliseconds kQuiet{2000};
     if (!std::exchange(patron.ends_late, true)) end_late(patron.id);  // not yet, but when the time is over
     loop_.after(kQuiet, [this, alive = alive_, id = job.id()] {
@@ -126,6 +128,10 @@ void Universe::remove(UniverseJob& job, JobState state) {
     names_.job_ended(job.id());
     end_profile(job);
     JobClient* patron = job.patron;
+    if (patron && EventLoop::Clock::now() < patron->end_by) {
+        for (UniverseJob& child : jobs_)
+            if (child.spec.parent == job.id() && child.patron && is_connected(child)) pass_on_signal(child);
+    }
     if (patron && job.lookups + job.tables > 0) {
         detail(*patron, "finding each other's addresses: " + std::to_string(job.lookups) +
                             " times the ports of one host were fetched, " + std::to_string(job.tables) + " times those of all");

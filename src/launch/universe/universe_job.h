@@ -34,6 +34,7 @@ struct Universe::UniverseJob {
     bool lost_while_starting = false;  ///< true: a host was lost before it reported the start
     bool connected = true;             ///< true: if the parent fails, this job ends too
     bool failing = false;
+    bool asked_to_end = false;  ///< true: the job has got a signal that asks to end
     bool leaving = false;  ///< true: a rank has failed after a signal that asked all to end, and the others have some time left
     bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
     uint32_t failures = 0;      ///< number of lost ranks of a job that recovers

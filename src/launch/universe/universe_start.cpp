@@ -152,6 +152,11 @@ void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, 
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
     JobSpec spec = requested;
+    if (spawned && is_leaving(patron)) {
+        outcome.error_class = MPI_ERR_SPAWN;
+        outcome.text = "the job is being ended";
+        return started(outcome);
+    }
     if (!prepare(spec, spawned, host_of_rank, outcome.text)) {
         outcome.error_class = MPI_ERR_SPAWN;
         return started(outcome);
