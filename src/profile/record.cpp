@@ -52,7 +52,8 @@ class Recorder {
         if (connections_.size() < control::kMostConnections) connections_.push_back(connection);
     }
     void send_report(bool at_once);
-    void send_plainly(ProfileReport report);
+    void take_back(ProfileReport report);
+    void send_plainly();
     void finish() {
         write_down(current_phase());
         clear_counts();
@@ -91,6 +92,7 @@ class Recorder {
     };
     std::deque<UnderWay> unanswered_;  ///< reports that the launcher has not answered, oldest first
     size_t unanswered_bytes_ = 0;
+    std::vector<ProfileReport::PhaseRecord> refused_;  ///< records of refused reports, which are repeated
     bool abandoned_ = false;
     bool last_ = false;        ///< whether the next report is the last
     uint64_t paid_until_ = 0;  ///< time before which no report is sent, ns; each report advances it by kBetweenReportsNs
@@ -205,28 +207,34 @@ void Recorder::poll() {
         if (!done) return;
         control::NameReply reply;
         const bool accepted = decode(call.reply(), reply) && reply.error_class == MPI_SUCCESS;
-        std::optional<ProfileReport> repeated = std::move(unanswered_.front().repeated);
+        std::optional<ProfileReport>& repeated = unanswered_.front().repeated;
         if (!accepted && !repeated) return stop();  // the launcher records no profile
+        if (!accepted) take_back(std::move(*repeated));
         unanswered_bytes_ -= unanswered_.front().bytes;
         unanswered_.pop_front();
         is_understood_ = is_understood_ || accepted;
-        if (!accepted) return send_plainly(std::move(*repeated));
     }
+    if (unanswered_.empty() && !refused_.empty()) send_plainly();
 }
 
-// Sends a report again, without what releases of wire version 1.0 do not read. The daemon of this host has created the segment, and may be of
-// a newer release than the job's root.
-void Recorder::send_plainly(ProfileReport report) {
+// Keeps a report to send it again, without what releases of wire version 1.0 do not read. The daemon of this host has created the segment,
+// and may be of a newer release than the job's root.
+void Recorder::take_back(ProfileReport report) {
     reports_sizes_ = false;
     last_ = report.last || last_;
-    waiting_.insert(waiting_.begin(), std::make_move_iterator(report.phases.begin()),
-                    std::make_move_iterator(report.phases.end()));
+    std::move(report.phases.begin(), report.phases.end(), std::back_inserter(refused_));
+}
+
+void Recorder::send_plainly() {
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(refused_.begin()), std::make_move_iterator(refused_.end()));
+    refused_.clear();
     send_report(true);
 }
 
 void Recorder::stop() {
     abandoned_ = true;
     unanswered_.clear();
+    refused_.clear();
     waiting_.clear();
 }
 
@@ -248,8 +256,8 @@ bool Recorder::may_send(uint64_t now) {
 void Recorder::send_report(bool at_once) {
     if (!unanswered_.empty()) poll();
     if (abandoned_ || (waiting_.empty() && !last_)) return;
+    if (!refused_.empty()) return;  // until all that may be refused are answered, so that repeated ones stay in order
     const bool may_be_refused = reports_sizes_ && !is_understood_;
-    if (may_be_refused && !unanswered_.empty()) return;  // one report at a time, so that a repeated one stays in order
     if (!at_once && !may_send(now_ns())) return;
     ProfileReport report;
     report.last = last_;

@@ -13,7 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "launch"))
-from launcher_test import BUILD, MPIEXEC, Case  # noqa: E402
+from launcher_test import BUILD, LIMIT, MPIEXEC, Case, gone  # noqa: E402
 from hosts_test import STARLING, HostsCase  # noqa: E402
 
 PATTERN = str(BUILD / "tests" / "profile" / "pattern")
@@ -331,6 +331,18 @@ class Endings(ProfileCase):
         for rank in range(4):
             self.check_ring(profile, rank, 4)
             self.assertEqual(profile.ends[0, rank], "ended early")
+
+    def test_a_rank_that_is_killed_before_its_first_report_is_answered(self):
+        """mpiexec is stopped while rank 1 passes through its phases and kills itself."""
+        process = self.popen(MPIEXEC, "--profile=p.jsonl", "-n", 2, "sh", "-c",
+                             f"echo $$ > up$STARLING_RANK; until [ -e go ]; do sleep 0.01; done; exec {PATTERN} killed")
+        _, killed = self.files("up0", "up1")
+        process.send_signal(signal.SIGSTOP)
+        pathlib.Path(self.directory, "go").touch()
+        self.wait_for(lambda: gone({killed}), "rank 1 does not end")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
+        self.check_ring(Profile(pathlib.Path(self.directory, "p.jsonl")), 1, 2)
 
     def test_abort(self):
         profile = self.profile("-n", 2, PATTERN, "abort", code=3)
