@@ -194,6 +194,7 @@ void read_file(const char* path, bool must_exist, bool report) {
     char* text = static_cast<char*>(std::malloc(kMost + 1));  // never freed, because settings of type text point into it
     if (text) {
         text[std::fread(text, 1, kMost, file)] = '\0';
+        if (std::ferror(file) && report) std::fprintf(stderr, "starling: STARLING_CONFIG: can't read %s: %m\n", path);
         char* rest = text;
         for (int number = 1; char* line = strsep(&rest, "\n"); ++number)
             if (read_line(line) != MPI_SUCCESS && report)

@@ -7,6 +7,7 @@ A test must not leave any process behind.
 """
 
 import fcntl
+import gzip
 import os
 import pathlib
 import pty
@@ -340,6 +341,24 @@ class Starting(Case):
             code, out, err = self.mpiexec(option, "/dev/zero", *([] if option == "--configfile" else ["echo", 1]))
             self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
             self.assertIn("'/dev/zero', line 1: it has more than 1048576 characters", err)
+
+    def test_files_without_end_are_not_read_into_memory(self):
+        starling = str(BUILD / "bin" / "starling")
+        packed = pathlib.Path(self.directory, "packed.gz")
+        with gzip.open(packed, "wb") as file:
+            file.write(b"{" + bytes(100_000_000))
+        for words, sentence in (([MPIEXEC, "--plan", "/dev/zero", "true"], "the plan /dev/zero is a device"),
+                                ([MPIEXEC, "--plan", "/dev/urandom", "true"], "the plan /dev/urandom is a device"),
+                                ([MPIEXEC, "--plan", "/dev/fd/0", "true"], "it is not JSON: it has a zero byte"),
+                                ([starling, "profile", "show", "/dev/zero"], "/dev/zero is a device"),
+                                ([starling, "profile", "plan", "/dev/fd/0"], "is not a profile: it has a zero byte"),
+                                ([starling, "profile", "show", packed], "is not a profile: it has a zero byte")):
+            process = self.popen("sh", "-c", 'cat /dev/zero | "$@"', "sh", *words)
+            out, err = process.communicate(timeout=LIMIT)
+            self.assertEqual((process.returncode, out, err.count("\n")), (1, "", 1), err)
+            self.assertIn(sentence, err)
+        _, _, err = self.mpiexec("-n", 1, "true", env=dict(self.environment, STARLING_CONFIG=self.directory))
+        self.assertEqual(err, f"starling: STARLING_CONFIG: can't read {self.directory}: Is a directory\n")
 
     def test_small_stacks_suffice(self):
         """No function may keep 64 KB on the stack. A thread's stack is as long as the limit, unless its creator chooses the length."""

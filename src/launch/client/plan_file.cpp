@@ -1,5 +1,7 @@
 #include "launch/client/plan_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -187,14 +189,29 @@ std::string parse_plan(std::string_view text, Plan& out) {
     return {};
 }
 
-std::string read_plan(const std::string& path, std::vector<Program>& programs, Plan& out) {
+namespace {
+
+/// Reads the file, or a pipe. Returns an empty string, or the reason for the failure. Bytes that no plan has end the reading: they may come
+/// without end.
+std::string read_plan_text(const std::string& path, std::string& text) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-    if (!file) return "the plan " + path + " can't be read: " + std::strerror(errno);
+    if (!file) return std::string(" can't be read: ") + std::strerror(errno);
+    struct stat status;
+    if (fstat(fileno(file.get()), &status) == 0 && S_ISCHR(status.st_mode))
+        return " is a device: name a file that `starling profile plan` has written";
+    char chunk[8 << 10];
+    for (size_t bytes; (bytes = std::fread(chunk, 1, sizeof chunk, file.get())) > 0; text.append(chunk, bytes)) {
+        if (std::memchr(chunk, 0, bytes)) return ": it is not JSON: it has a zero byte";
+        if (text.size() + bytes > kMostFileBytes) return " has more than " + number_of(kMostFileBytes, "byte");
+    }
+    return std::ferror(file.get()) ? std::string(" can't be read: ") + std::strerror(errno) : std::string();
+}
+
+}  // namespace
+
+std::string read_plan(const std::string& path, std::vector<Program>& programs, Plan& out) {
     std::string text;
-    char chunk[1 << 16];
-    for (size_t bytes; (bytes = std::fread(chunk, 1, sizeof chunk, file.get())) > 0 && text.size() < kMostFileBytes;)
-        text.append(chunk, bytes);
-    if (std::ferror(file.get())) return "the plan " + path + " can't be read: " + std::strerror(errno);
+    if (const std::string wrong = read_plan_text(path, text); !wrong.empty()) return "the plan " + path + wrong;
     if (const std::string wrong = parse_plan(text, out); !wrong.empty()) return "the plan " + path + ": " + wrong;
     if (programs.size() == 1 && programs[0].uncounted && programs[0].per_host == 0) {
         programs[0].count = out.size;

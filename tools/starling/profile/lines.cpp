@@ -16,8 +16,11 @@ constexpr size_t kLongest = size_t{1} << 30;  ///< limit of a line in bytes; a r
 
 Lines::Lines(std::string path) : path_(std::move(path)), file_(nullptr), buffer_(kPiece) {
     struct stat status;
+    const bool exists = stat(path_.c_str(), &status) == 0;
+    if (exists && S_ISCHR(status.st_mode))
+        throw Refusal(path_ + " is a device: name a file that mpiexec --profile has written");
     errno = 0;
-    if (stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    if (exists && S_ISDIR(status.st_mode))
         errno = EISDIR;
     else
         file_ = gzopen(path_.c_str(), "rbe");
@@ -49,6 +52,9 @@ bool Lines::fill() {
     if (got < 0 || (error != Z_OK && error != Z_BUF_ERROR))
         throw Refusal("cannot read " + path_ + ": " + (error == Z_ERRNO ? std::strerror(errno) : text));
     if (error == Z_BUF_ERROR) throw Refusal(path_ + " is truncated within its compressed data");
+    // Zero bytes may come without end, through a pipe or from a few compressed bytes.
+    if (got > 0 && std::memchr(buffer_.data() + end_, 0, static_cast<size_t>(got)))
+        throw Refusal(path_ + " is not a profile: it has a zero byte");
     end_ += static_cast<size_t>(got);
     return got > 0;
 }
