@@ -34,6 +34,20 @@ static void die_within(int most_us) {
     setitimer(ITIMER_REAL, &when, NULL);
 }
 
+/// Lets all ranks begin together, and the doomed one die within at most `most_us` microseconds. It begins to die when all have left the
+/// barrier, which would fail on a rank that is still in it.
+static void begin_with_death_within(int most_us) {
+    char byte = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank != doomed) {
+        OK(MPI_Send(&byte, 1, MPI_CHAR, doomed, 3, MPI_COMM_WORLD));
+        return;
+    }
+    for (int other = 0; other < size; ++other)
+        if (other != rank) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    die_within(most_us);
+}
+
 /// Returns whether a call succeeded. It may fail only because of the dead rank.
 static int went_well(int code, const char* what, int target) {
     if (code == MPI_SUCCESS) return 1;
@@ -64,7 +78,8 @@ static int add_atomically(int target) {
     static const long one = 1;
     static long before;  // static, because the fetch writes to it until the unlock; never read
     return WENT_WELL(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, at(&memory->atomic), MPI_SUM, win), target) &&
-           WENT_WELL(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&memory->atomic_of[rank]), 1, MPI_LONG, MPI_SUM, win), target);
+           WENT_WELL(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&memory->atomic_of[rank]), 1, MPI_LONG, MPI_SUM, win),
+                     target);
 }
 
 static void add_in_shared_lock(int target) {
@@ -72,15 +87,17 @@ static void add_in_shared_lock(int target) {
     if (!WENT_WELL(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win), target)) return;
     for (int i = 0; i < kBulk / kMostRanks; ++i) bulk[i] = rank;
     int fine = add_atomically(target);
-    fine = fine &&
-           WENT_WELL(MPI_Put(bulk, kBulk / kMostRanks, MPI_LONG, target, at(memory->bulk[rank]), kBulk / kMostRanks, MPI_LONG, win), target);
+    fine = fine && WENT_WELL(MPI_Put(bulk, kBulk / kMostRanks, MPI_LONG, target, at(memory->bulk[rank]), kBulk / kMostRanks,
+                                     MPI_LONG, win),
+                             target);
     if (WENT_WELL(MPI_Win_unlock(target, win), target) && fine) ++atomic_done[target];
 }
 
 static void add_in_lock_all(void) {
     int fine[kMostRanks];
     if (!WENT_WELL(MPI_Win_lock_all(0, win), -1)) return;
-    for (int target = 0; target < size; ++target) fine[target] = add_atomically(target) && WENT_WELL(MPI_Win_flush(target, win), target);
+    for (int target = 0; target < size; ++target)
+        fine[target] = add_atomically(target) && WENT_WELL(MPI_Win_flush(target, win), target);
     WENT_WELL(MPI_Win_unlock_all(win), -1);
     for (int target = 0; target < size; ++target) atomic_done[target] += fine[target];
 }
@@ -140,8 +157,7 @@ static void locks(void) {
     OK(MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     memset(memory, 0, sizeof *memory);
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank == doomed) die_within(200000);
+    begin_with_death_within(200000);
     work_until(MPI_Wtime() + (rank == doomed ? 60 : 0.4));
     everyone_has_stopped();
     check_memory();
@@ -170,8 +186,7 @@ static int live(int round) {
 
 static void births(void) {
     int rounds = 0;
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank == doomed) die_within(50000);
+    begin_with_death_within(50000);
     while (live(rounds)) ++rounds;
     CHECK(sum_of_failures > 0, "no call has failed");
     everyone_has_stopped();
