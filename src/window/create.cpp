@@ -109,25 +109,28 @@ bool make_board(Window& window) {
     return window.board_memory != nullptr;
 }
 
-/// Returns the error if this process cannot map `what`, which `maker` has created. A process that dies loses its descriptors a moment
-/// before its end is visible.
-int not_mapped(const link::Process& maker, int rank, const char* what) {
+/// Returns the error if this process cannot map `what`, which `maker` has created; `system_error` is an errno value, or 0 if it is unknown.
+/// A process that dies loses its descriptors a moment before its end is visible.
+int not_mapped(const link::Process& maker, int rank, const char* what, int system_error) {
     for (int turns = 0; turns < 100; ++turns) {
         if (link::has_ended(maker) || neighbour_ended(static_cast<pid_t>(maker.job->segment().cell(maker.rank).pid)))
             return fail(MPI_ERR_PROC_ABORTED, "rank %d ended before %s, which it had created, was mapped", rank, what);
         usleep(1000);
     }
-    return fail(MPI_ERR_NO_MEM, "%s, which rank %d has created, cannot be mapped", what, rank);
+    if (system_error == 0) return fail(MPI_ERR_NO_MEM, "%s, which rank %d has created, cannot be mapped", what, rank);
+    return fail(MPI_ERR_NO_MEM, "%s, which rank %d has created, cannot be mapped: %s; %s", what, rank,
+                std::strerror(system_error), remedy_for(system_error));
 }
 
 /// Opens the lock table, which the first process of the host has created.
 int open_board(Window& window, const comm::Group& group, const std::vector<WindowInfo>& claims) {
     const int maker = window.neighbours[0];
     std::byte* memory = window.board_memory;
+    errno = 0;
     if (!memory)
         if (link::Peer* peer = group.at(maker).job->peer(group.at(maker).rank))
             memory = peer->shm_path.exchanged(claims[static_cast<size_t>(maker)].board, board_bytes(window));
-    if (!memory) return not_mapped(group.at(maker), maker, "the window's lock table");
+    if (!memory) return not_mapped(group.at(maker), maker, "the window's lock table", errno);
     window.board = LockTable(memory, static_cast<uint32_t>(window.neighbours.size()));
     window.desk.open(window.board, static_cast<uint32_t>(window.my_place));
     return MPI_SUCCESS;
@@ -151,6 +154,12 @@ bool lay_out(Window& window, const std::vector<WindowInfo>& claims, bool apart, 
     return true;
 }
 
+/// The memory of a shared window, as its first process publishes it; or the errno value for which it has none.
+struct SharedPages {
+    link::PagesName name;
+    int system_error;
+};
+
 /// Creates and maps the memory of a shared window, in which the processes' parts follow each other. The first process allocates it. The
 /// others allocate nothing before the last collective step.
 int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claims, bool apart) {
@@ -161,15 +170,19 @@ int share(Window& window, comm::Comm& comm, const std::vector<WindowInfo>& claim
     uint64_t all, alignment;
     if (!lay_out(window, claims, apart, all, alignment))
         return fail(MPI_ERR_SIZE, "the parts of the shared window together exceed the address space: request less memory");
-    link::PagesName memory;
-    if (comm.rank == 0 && window.pages.make(all, alignment)) memory = window.pages.name();
+    SharedPages made{};
+    errno = ENOMEM;
+    if (comm.rank == 0 && window.pages.make(all, alignment)) made.name = window.pages.name();
+    if (comm.rank == 0) made.system_error = errno;
     collective::CommCall call(comm, true);
-    if (const int error = collective::run(call, collective::bcast(call, &memory, sizeof memory, collective::byte_type(), 0)))
+    if (const int error = collective::run(call, collective::bcast(call, &made, sizeof made, collective::byte_type(), 0)))
         return error;
-    if (!memory.valid())
-        return fail(MPI_ERR_NO_MEM, "no memory for a window of %llu bytes", static_cast<unsigned long long>(all));
-    if (comm.rank != 0 && !(window.pages.open(memory, all, all, alignment) && window.pages.show(all)))
-        return not_mapped(comm.local_group().at(0), 0, "a shared window's memory");
+    if (!made.name.valid())
+        return fail(MPI_ERR_NO_MEM, "rank 0 cannot allocate the %llu bytes of the shared window: %s; %s",
+                    static_cast<unsigned long long>(all), std::strerror(made.system_error), remedy_for(made.system_error));
+    errno = 0;
+    if (comm.rank != 0 && !(window.pages.open(made.name, all, all, alignment) && window.pages.show(all)))
+        return not_mapped(comm.local_group().at(0), 0, "a shared window's memory", errno);
     if (!is_aligned(window.pages, alignment))
         return fail(MPI_ERR_NO_MEM, "cannot map a shared window at a multiple of %llu bytes",
                     static_cast<unsigned long long>(alignment));

@@ -209,7 +209,7 @@ static void only_classes(void) {
 }
 
 // A window's memory is a file, so limits of files and of descriptors apply. The text names the limit, on every rank.
-static void limits_of_windows(void) {
+static void limits_of_windows(int shared) {
     const struct {
         int resource;
         rlim_t limit;
@@ -224,9 +224,10 @@ static void limits_of_windows(void) {
         CHECK(setrlimit(limits[i].resource, &low) == 0, "setrlimit");
         long* memory = NULL;
         MPI_Win window = MPI_WIN_NULL;
-        const int code = MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+        const int code = shared ? MPI_Win_allocate_shared(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window)
+                                : MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
         CHECK(setrlimit(limits[i].resource, &before) == 0, "setrlimit");
-        expect(code, MPI_ERR_NO_MEM, "rank 0 cannot allocate its part of the window");
+        expect(code, MPI_ERR_NO_MEM, shared ? "bytes of the shared window: " : "rank 0 cannot allocate its part of the window");
         expect(code, MPI_ERR_NO_MEM, limits[i].remedy);
     }
 }
@@ -243,7 +244,11 @@ int main(int argc, char** argv) {
         only_classes();
     } else {
         never_returned();
-        limits_of_windows();
+        limits_of_windows(0);
+        void* block;
+        OK(MPI_Alloc_mem(4096, MPI_INFO_NULL, &block));  // creates the memory in which rank 0 keeps the window's lock table
+        limits_of_windows(1);
+        OK(MPI_Free_mem(block));
         two_calls();
         statuses();
         looked_at_twice();

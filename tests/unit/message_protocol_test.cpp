@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <set>
 #include <string>
 
@@ -170,6 +171,9 @@ TEST(Protocol, MessagesFromMemoryThatTheReceiverMapsAreCopiedOnce) {
         const link::Process& me = link::self();
         const link::SegmentRegion own(me.job->segment().region(me.rank));
         const uint64_t before = counters.messages_ring + counters.messages_inbox;
+        errno = 0;
+        EXPECT_EQ(link::allocate_exchanged(own, 64, 1u << 30), nullptr);  // aligned more than huge pages are
+        EXPECT_EQ(errno, EINVAL);
         for (int i = 0; i < kMessages; ++i) {
             const Plan one{0, 1, i, kLong, 3, false, false, false};
             if (node.rank == 0) {

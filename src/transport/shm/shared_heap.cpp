@@ -71,7 +71,11 @@ void advise(std::byte* memory, uint64_t bytes, uint64_t page, int advice) {
 }  // namespace
 
 void* allocate_exchanged(SegmentRegion own, uint64_t bytes, uint64_t alignment) {
-    if (alignment > kHugePage || (!exchanged && !make())) return nullptr;
+    if (alignment > kHugePage) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    if (!exchanged && !make()) return nullptr;
     if (own.exchanged().ready.load(std::memory_order_relaxed) == 0) show(own);
     const uint64_t offset = exchanged->heap.allocate(bytes, alignment);
     if (offset == Heap::kNone) {
