@@ -27,6 +27,9 @@ constexpr uint16_t kPatience = 128;
 /// One in this many copies is timed where ordinary copies are always best (CopyDestination::rotation).
 constexpr uint16_t kSeldom = 64;
 
+/// Reads the time stamp counter. The simulator replaces this function (tests/simulation/library.cpp), so it is not inlined.
+[[gnu::noinline]] uint64_t cycles_now() { return __rdtsc(); }
+
 /// Returns how many cycles it takes to take over a cache line of [to, to + bytes), which will be overwritten: at least kWayMatters bytes.
 uint64_t cycles_of_one_line(void* to) {
     auto* const bytes = static_cast<std::byte*>(to);
@@ -35,10 +38,10 @@ uint64_t cycles_of_one_line(void* to) {
         second(*reinterpret_cast<uint32_t*>(bytes + 1536));
     first.exchange(0);
     _mm_lfence();  // otherwise the processor may read the counter before the exchanges are complete
-    const uint64_t before = __rdtsc();
+    const uint64_t before = cycles_now();
     second.exchange(0);
     _mm_lfence();
-    return __rdtsc() - before;
+    return cycles_now() - before;
 }
 
 /// Tells how many of the last timed ordinary copies to a far core were slow: +1 for each, -1 for each other, 0 to kSlowMost. They are
@@ -82,10 +85,10 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination 
         return past ? copy_past_caches(to, from, bytes) : static_cast<void>(std::memcpy(to, from, bytes));
     }
     const bool far = cycles_of_one_line(to) > kNearLine;
-    const uint64_t before = __rdtsc();
+    const uint64_t before = cycles_now();
     std::memcpy(to, from, bytes);
     _mm_mfence();  // a few KB fit into the store buffer; the time shows only when they have left it
-    const uint64_t cycles = __rdtsc() - before;
+    const uint64_t cycles = cycles_now() - before;
     learn(far ? std::max((kNearCycles + 2) * bytes / 64, cycles) : cycles, bytes);
     // The time of a shorter copy is mostly the fence's.
     if (!far || reach_ != CacheDistance::far || bytes < 2 * kWayMatters) return;

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <vector>
 
+#include "system.h"
+
 namespace starling::simulation {
 
 namespace {
@@ -62,6 +64,19 @@ void leave_out_pauses(char* bytes) {
     if (const uint64_t at = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes)) bytes[at] = kReturn;
 }
 
+/// Replaces the processor's counter, by which the library times its copies, by a simulated one: otherwise equal seeds could differ.
+void simulate_cycles(char* bytes) {
+#ifdef __SSE2__
+    const uint64_t at = place_of("_ZN8starling12_GLOBAL__N_110cycles_nowEv", bytes);
+    if (at == 0) give_up("cycles_now()", "the library does not have it");
+    const uint64_t target = reinterpret_cast<uint64_t>(&simulated_cycles);
+    char jump[] = "\x48\xb8........\xff\xe0";  // movabs $target, %rax; jmp *%rax
+    static_assert(sizeof jump - 1 <= 16);      // functions begin at multiples of 16 bytes
+    std::memcpy(jump + 2, &target, sizeof target);
+    std::memcpy(bytes + at, jump, sizeof jump - 1);
+#endif
+}
+
 int make_file(const std::string& name) {
     const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
     if (fd < 0) give_up("a copy of the library", std::strerror(errno));
@@ -81,6 +96,7 @@ const File& contents(const std::string& name) {
     if (memory == MAP_FAILED) give_up(name.c_str(), std::strerror(errno));
     auto* const bytes = static_cast<char*>(memory);
     leave_out_pauses(bytes);
+    simulate_cycles(bytes);
     Elf64_Ehdr header;
     std::memcpy(&header, bytes, sizeof header);
     for (int i = 0; i < header.e_phnum; ++i) {

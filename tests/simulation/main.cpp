@@ -181,6 +181,7 @@ Result simulate(const Options& options, uint64_t seed) {
             Player(script, mpi, me).run();
             close_all_of(me);
         });
+        process.copy_times = CopyTimes(seed, rank);
         process.cpu = next_core[host]++ % script.placement.cores;
     }
     apply(world, daemons, devices, script);

@@ -71,6 +71,11 @@ pid_t owner_of_memory(pid_t pid) {
 
 // Functions for time and turns.
 
+uint64_t starling::simulation::simulated_cycles() {
+    Process* const me = caller();
+    return me ? me->copy_times.read() : 0;
+}
+
 SIMULATED int clock_gettime(clockid_t clock, timespec* out) noexcept {
     if (!caller()) return REAL(clock_gettime)(clock, out);
     world()->pass(kClockNs);

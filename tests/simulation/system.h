@@ -38,6 +38,9 @@ T after(T result, uint64_t ns = kCallNs) {
     return result;
 }
 
+/// The time stamp counter that the running process reads.
+uint64_t simulated_cycles();
+
 inline uint64_t ns_of(const timespec& time) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "copy_times.h"
 #include "fiber.h"
 #include "random.h"
 
@@ -30,6 +31,7 @@ struct Process {
     bool rung = false;             ///< whether a process has rung this process during its sleep
     uint64_t lapsed = 0;           ///< number of the turn after a sleep of over 99 ms without a ring; otherwise 0
     std::string doing;             ///< current operation, for reports of a hang
+    CopyTimes copy_times;          ///< what the library measures of its copies
     std::string said;              ///< OpenSHMEM's last error message after a death
     bool gone() const { return state == State::over || state == State::dead; }
 };
