@@ -279,6 +279,15 @@ size_t footprint(const PhaseRecord& phase) {
 
 bool knows_sizes(uint32_t wire) { return (wire & 0xffff) >= 1; }
 
+static bool has_sizes(const ProfileReport& report) {
+    return std::any_of(report.phases.begin(), report.phases.end(),
+                       [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
+}
+
+static bool has_modules(const ProfileReport& report) { return !report.modules.empty() || !report.cores.cpus.empty(); }
+
+bool has_additions(const ProfileReport& report) { return has_sizes(report) || has_modules(report); }
+
 void remove_additions(ProfileReport& report) {
     for (PhaseRecord& phase : report.phases) phase.sizes.clear();
     report.modules.clear();
@@ -287,9 +296,7 @@ void remove_additions(ProfileReport& report) {
 
 std::string encode(const ProfileReport& message) {
     Writer writer;
-    const bool sizes = std::any_of(message.phases.begin(), message.phases.end(),
-                                   [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
-    const bool modules = !message.modules.empty() || !message.cores.cpus.empty();
+    const bool sizes = has_sizes(message), modules = has_modules(message);
     writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0) | (modules ? kModulesFlag : 0));
     write_all(writer, message.phases);
     if (sizes)

@@ -109,6 +109,8 @@ size_t footprint(const ProfileReport::PhaseRecord& phase);
 /// Returns whether programs of this wire version read reports with sizes, modules and the use of cores.
 bool knows_sizes(uint32_t wire);
 
+/// Returns whether the report has sizes, modules or the use of cores.
+bool has_additions(const ProfileReport& report);
 /// Removes sizes, modules and the use of cores, for programs that do not read them.
 void remove_additions(ProfileReport& report);
 

@@ -76,7 +76,8 @@ class Recorder {
     const uint32_t rank_;
     const uint64_t started_;
     bool reports_sizes_;  ///< whether reports have sizes, modules and cores; false if the launcher's release does not know them
-    bool is_understood_ = false;  ///< whether the root of the job, whose release is not known here, has accepted such a report
+    bool is_understood_ =
+        false;  ///< whether the root of the job, whose release is not known here, has accepted one that has them
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes
@@ -88,7 +89,7 @@ class Recorder {
     struct UnderWay {
         control::ControlCall call;
         size_t bytes;
-        std::optional<ProfileReport> repeated;  ///< the report, if the root may refuse it for its additions
+        std::optional<ProfileReport> repeated;  ///< the report, if it has additions for which the root may refuse it
     };
     std::deque<UnderWay> unanswered_;  ///< reports that the launcher has not answered, oldest first
     size_t unanswered_bytes_ = 0;
@@ -209,10 +210,10 @@ void Recorder::poll() {
         const bool accepted = decode(call.reply(), reply) && reply.error_class == MPI_SUCCESS;
         std::optional<ProfileReport>& repeated = unanswered_.front().repeated;
         if (!accepted && !repeated) return stop();  // the launcher records no profile
+        is_understood_ = is_understood_ || (accepted && repeated);
         if (!accepted) take_back(std::move(*repeated));
         unanswered_bytes_ -= unanswered_.front().bytes;
         unanswered_.pop_front();
-        is_understood_ = is_understood_ || accepted;
     }
     if (unanswered_.empty() && !refused_.empty()) send_plainly();
 }
@@ -257,7 +258,6 @@ void Recorder::send_report(bool at_once) {
     if (!unanswered_.empty()) poll();
     if (abandoned_ || (waiting_.empty() && !last_)) return;
     if (!refused_.empty()) return;  // until all that may be refused are answered, so that repeated ones stay in order
-    const bool may_be_refused = reports_sizes_ && !is_understood_;
     if (!at_once && !may_send(now_ns())) return;
     ProfileReport report;
     report.last = last_;
@@ -280,7 +280,7 @@ void Recorder::send_report(bool at_once) {
     modules_sent_ = modules_.size();
     bytes_ = 0;
     unanswered_.push_back({std::move(call), bytes.size(), {}});
-    if (may_be_refused) unanswered_.back().repeated = std::move(report);
+    if (!is_understood_ && has_additions(report)) unanswered_.back().repeated = std::move(report);
     unanswered_bytes_ += bytes.size();
     last_ = false;
 }

@@ -50,8 +50,8 @@ class Versions(unittest.TestCase):
         cls.older = copy_as(root / "older", "0.0.9", major, 0)
         cls.alien = copy_as(root / "alien", "99.0.1", major + 1, 0)
         cls.alien_text = f"99.0.1 (wire {major + 1}.0)"
-        cls.ring, cls.spawn = root / "ring", root / "spawn"
-        for program, source in ((cls.ring, "tests/wrappers/ring.c"), (cls.spawn, "tests/mpi/spawn.c")):
+        cls.ring, cls.spawn, cls.pattern = root / "ring", root / "spawn", root / "pattern"
+        for program, source in ((cls.ring, "tests/wrappers/ring.c"), (cls.spawn, "tests/mpi/spawn.c"), (cls.pattern, "tests/profile/pattern.c")):
             extra = ["-x", "c++"] if source.endswith(".cpp") else []
             subprocess.run([BUILD / "bin/mpicc", *extra, ROOT / source, "-o", program], check=True)
 
@@ -105,6 +105,16 @@ class Versions(unittest.TestCase):
         phases = [line for line in lines if line["kind"] == "phase"]
         self.assertEqual({line["rank"] for line in phases if line["peers"]}, {0, 1, 2})
         self.assertFalse([line for line in phases if "sizes" in line])
+
+    def test_refused_reports_are_repeated_in_order(self):
+        code, _, err = self.start(self.older, self.this, "--profile=order.jsonl", "--host", "localhost:1,b:1", "-n", 2, self.pattern, "short", 20,
+                                  STARLING_LAUNCHER_AGENT=str(self.agent(self.this)))
+        self.assertEqual((code, err.count("\n")), (0, 1), err)
+        lines = [json.loads(line) for line in pathlib.Path(self.kept.name, "order.jsonl").read_text().splitlines()]
+        for rank in range(2):
+            steps = [n for line in lines if (line.get("phase"), line.get("rank")) == ("step", rank) for n in range(line["from"], line["to"] + 1)]
+            self.assertEqual(steps, list(range(1, 21)))
+            self.assertEqual([line["how"] for line in lines if (line["kind"], line.get("rank")) == ("end", rank)], ["finalized"])
 
     def test_a_library_of_another_major_version_is_refused(self):
         for launcher, library, first, second in ((self.this, self.alien, self.own, self.alien_text),
