@@ -51,12 +51,16 @@ def matches(lines, wanted):
     return bool(lines) and re.fullmatch(pattern, lines[0]) is not None and matches(lines[1:], wanted[1:])
 
 
-def shape(line):
-    """Returns what a line has in common with the one of another run, for blocks with `figures`."""
+def shape(line, folder=None):
+    """Returns what a line has in common with the one of another run, for blocks with `figures`. The guide's prefix is /opt/starling, and
+    its commands run in /home/me; `folder` is where they run here."""
+    if folder:
+        line = line.replace(str(BUILD), "/opt/starling").replace(folder, "/home/me")
     if re.fullmatch(r"[A-Z].*\.", line):
         return "<sentence>"  # a finding, which depends on the machine
     for pattern, word in ((rf"\b({re.escape(os.uname().nodename)}|vm)\b", "<host>"), (r"\b[0-9a-f]{16}\b", "<id>"), (r"\d{4}-\d\d-\d\dT[\d:]+Z", "<date>"),
-                          (r"^(  [A-Za-z ]+: ).*", r"\1<value>"), (r" <- late", ""), (r"█+", ""),
+                          (r"^(  [A-Za-z ]+: ).*", r"\1<value>"), (r" <- (late|used by plans)", ""), (r"█+", ""),
+                          (r"^  state .*", "  state <state>"), (r"; ending (the other|all) .*", ""), (r"0x[0-9a-f]+", "<address>"),
                           (r"\d+(\.\d+)?( (s|ms|us|ns|B|KB|MB))?(?!\w)", "<figure>"), (r"\s+", " ")):
         line = re.sub(pattern, word, line)
     return line.strip()
@@ -96,7 +100,7 @@ class Guide(unittest.TestCase):
             if " sorted" in words:
                 lines = sorted(lines)
             if " figures" in words:
-                lines, wanted = list(map(shape, lines)), list(map(shape, wanted))
+                lines, wanted = [shape(line, folder) for line in lines], list(map(shape, wanted))
             self.assertTrue(matches(lines, wanted), f"{page}: $ {command}\n{result.stdout}\ninstead of\n" + "\n".join(wanted))
             failed = " fails" in words and i + 1 == len(todo)
             self.assertEqual(result.returncode != 0, failed, f"{page}: $ {command}: exit {result.returncode}\n{result.stdout}")
