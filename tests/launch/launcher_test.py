@@ -82,13 +82,14 @@ class Case(unittest.TestCase):
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream:
                     stream.close()
-        left = self.left_after(3)
+        left = self.left_after()
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.directory)
         self.assertEqual(left, {}, "left behind")
 
-    def left_after(self, seconds):
+    def left_after(self, seconds=LIMIT):
+        """Returns the processes of this test that still run, once there are none, or the time is over."""
         end = time.monotonic() + seconds
         while (left := marked(self.mark)) and time.monotonic() < end:
             time.sleep(0.01)
@@ -136,7 +137,7 @@ class Case(unittest.TestCase):
         return str(path)
 
     def wait_for(self, condition, what):
-        end = time.monotonic() + 10
+        end = time.monotonic() + LIMIT
         while not condition():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.005)
@@ -310,11 +311,9 @@ class Starting(Case):
         self.assertEqual(self.mpiexec("./program", "runs")[:2], (0, "script runs\n"))
 
     def test_a_missing_second_command_ends_the_first(self):
-        begin = time.monotonic()
         code, _, err = self.mpiexec("-n", 2, "sleep", 60, ":", "nonesuch")
         self.assertEqual(code, 127)
         self.assertIn("nonesuch", err)
-        self.assertLess(time.monotonic() - begin, 5)
 
     def test_bad_options(self):
         for arguments, part in ((["--tag-ouput", "ls"], "--tag-output"), (["-n", "x", "ls"], "'-n x'"), ([], "no program"),
@@ -402,11 +401,13 @@ class Starting(Case):
         os.close(terminal)
 
     def test_ctrl_z_and_continue(self):
-        process, terminal = self.on_terminal("-n", 1, "sh", "-c", "echo ready; sleep 0.3; echo done")
+        go = pathlib.Path(self.directory, "go")
+        process, terminal = self.on_terminal("-n", 1, "sh", "-c", f"echo ready; while [ ! -e {go} ]; do sleep 0.02; done; echo done")
         self.read_terminal(terminal, "ready")
         os.write(terminal, b"\x1a")
         self.wait_for(lambda: pathlib.Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "T", "not stopped")
         time.sleep(0.5)
+        go.touch()
         os.kill(process.pid, signal.SIGCONT)
         self.assertIn("done", self.read_terminal(terminal))
         self.assertEqual(process.wait(LIMIT), 0)
@@ -594,8 +595,11 @@ class Output(Case):
             self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE, option)
 
     def test_a_reader_of_errors_that_does_not_read_stops_nothing(self):
-        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 0 ] || exec yes >&2; sleep 0.3; exit 3")
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "[ $STARLING_RANK = 0 ] || exec yes >&2; while [ ! -e go ]; do sleep 0.02; done; exit 3")
         self.wait_for(lambda: self.named("yes"), "no rank writes")
+        with open(f"/proc/{process.pid}/fd/2", "wb", 0) as errors:
+            self.wait_for(lambda: not select.select([], [errors], [], 0)[1], "the pipe does not become full")
+        pathlib.Path(self.directory, "go").touch()
         self.wait_for(lambda: not self.named("yes"), "the others have not been ended")
         process.terminate()
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
@@ -694,21 +698,17 @@ class Ending(Case):
 
     def test_killed_rank(self):
         for name in ("SEGV", "KILL", "ABRT", "TERM"):
-            begin = time.monotonic()
             code, _, err = self.mpiexec("-n", 4, "sh", "-c", f"[ $STARLING_RANK = 2 ] && kill -{name} $$; sleep 60")
             self.assertEqual(code, 128 + getattr(signal, "SIG" + name))
-            self.assertLess(time.monotonic() - begin, 3)
             self.assertRegex(err, rf"rank 2 .*SIG{name}")
 
     def test_stubborn_ranks_are_killed(self):
-        begin = time.monotonic()
         code, _, _ = self.mpiexec("-n", 3, "sh", "-c", "trap '' TERM; [ $STARLING_RANK = 0 ] && exit 3; while :; do sleep 1; done")
         self.assertEqual(code, 3)
-        self.assertLess(time.monotonic() - begin, 2)
 
     def test_ranks_may_clean_up(self):
-        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "trap 'echo cleaned; exit 0' TERM; "
-                                    "[ $STARLING_RANK = 0 ] && sleep 0.2 && exit 3; while :; do sleep 0.01; done")
+        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "if [ $STARLING_RANK = 0 ]; then while [ ! -e up ]; do sleep 0.01; done; exit 3; fi; "
+                                    "trap 'echo cleaned; exit 0' TERM; echo > up; while :; do sleep 0.01; done")
         self.assertEqual((code, out), (3, "cleaned\n"))
 
     def test_quiet_is_quiet(self):
@@ -734,8 +734,13 @@ class Ending(Case):
             self.assertEqual((code, err.count("\n")), (9, 1))
             self.assertTrue(err.endswith(f"exited with code 9; {rest}\n"), err)
         for ranks, rest in ((2, "the other process goes on"), (3, "the other 2 go on")):
-            _, _, err = self.mpiexec("--enable-recovery", "-n", ranks, "sh", "-c", "[ $STARLING_RANK = 0 ] && exit 9; sleep 0.5")
+            go = pathlib.Path(self.directory, f"go{ranks}")
+            process = self.popen(MPIEXEC, "--enable-recovery", "-n", ranks, "sh", "-c",
+                                 f"[ $STARLING_RANK = 0 ] && exit 9; while [ ! -e {go} ]; do sleep 0.02; done")
+            err = process.stderr.readline()
             self.assertTrue(err.endswith(f"exited with code 9; {rest}\n"), err)
+            go.touch()
+            self.assertEqual(process.communicate(timeout=LIMIT), ("", ""))
 
     def test_a_wrapped_rank_that_crashes(self):
         wrapper = self.script('"$@"; exit 0')
@@ -775,10 +780,8 @@ class Ending(Case):
         self.assertEqual((code, out), (0, "job 3\nsame number\nlet be\n"), err)
 
     def test_timeout(self):
-        begin = time.monotonic()
         code, _, err = self.mpiexec("--timeout", 1, "-n", 2, "sleep", 60)
         self.assertEqual(code, 124)
-        self.assertLess(time.monotonic() - begin, 20)
         self.assertIn("after 1 s", err)
         # The stacks of both are equal, so they are printed once.
         self.assertRegex(err, r"\n---- rank 0 and rank 1 \(sleep\), processes \d+ and \d+\n  state S")
@@ -797,34 +800,39 @@ class Ending(Case):
     def test_below_nohup_nobody_is_hung_up(self):
         self.hang_up_below_nohup()
 
-    def test_second_interrupt_kills(self):
-        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.01; done")
-        for _ in range(2):
-            process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
+    def insist(self, number):
+        """Ranks survive one signal; then mpiexec gets more, each soon after the one before, until it kills them."""
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'echo got' INT TERM; echo ready; while :; do sleep 0.01; done")
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ["ready\n"] * 2)
+        process.send_signal(number)
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ["got\n"] * 2)
         self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(5), 128 + signal.SIGKILL)
 
-    def test_second_termination_kills(self):
-        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.01; done")
-        for _ in range(2):
-            process.stdout.readline()
-        process.terminate()
-        time.sleep(0.2)
-        self.assertIsNone(process.poll())
-        process.terminate()
+        def killed():
+            process.send_signal(number)
+            time.sleep(0.2)  # longer than signals may be apart that are taken for one
+            return process.poll() is not None
+
+        self.wait_for(killed, "the ranks are not killed")
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
 
+    def test_second_interrupt_kills(self):
+        self.insist(signal.SIGINT)
+
+    def test_second_termination_kills(self):
+        self.insist(signal.SIGTERM)
+
     def test_a_signal_that_comes_twice_at_once_is_one(self):
-        # timeout(1) sends the signal both to its child and to the child's process group.
-        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' TERM; echo ready; while :; do sleep 0.01; done")
+        """timeout(1) sends the signal both to its child and to the child's process group. Here both signals come while mpiexec is stopped;
+        they differ, because the kernel keeps only one of a kind."""
+        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' INT TERM; echo ready; while :; do sleep 0.01; done")
         for _ in range(2):
             process.stdout.readline()
+        process.send_signal(signal.SIGSTOP)
+        self.wait_for(lambda: status(process.pid, "State") == "T", "it is not stopped")
+        process.send_signal(signal.SIGINT)
         process.terminate()
-        time.sleep(0.01)
-        process.terminate()
+        process.send_signal(signal.SIGCONT)
         self.assertEqual(process.communicate(timeout=LIMIT)[0].count("got"), 2)
         self.assertEqual(process.returncode, 0)
 
@@ -875,11 +883,12 @@ class Spawning(Case):
         self.assertRegex(out, r"spawn 53 codes 53 text '.*nonesuch")
 
     def test_a_singletons_killed_launcher_is_replaced(self):
-        process = self.popen(PROBE, "init", "spawn 1 true", "print ready", "sleep 500", "spawn 1 true", "publish a b", "finalize")
+        process = self.popen(PROBE, "init", "spawn 1 true", "print ready", "await go", "spawn 1 true", "publish a b", "finalize")
         while process.stdout.readline() != "ready\n":
             pass
         (server,) = [pid for pid, command in marked(self.mark).items() if "starlingd serve" in command]
         os.kill(server, signal.SIGKILL)
+        pathlib.Path(self.directory, "go").touch()
         out, _ = process.communicate(timeout=LIMIT)
         self.assertEqual(process.returncode, 0)
         self.assertIn("spawn 0 codes 0", out)
@@ -941,10 +950,8 @@ class Spawning(Case):
         self.assertRegex(err, r"rank 0 .* of spawned job \d+, process .*SIGSEGV")
 
     def test_a_failed_parent_ends_its_children(self):
-        begin = time.monotonic()
         code, _, _ = self.mpiexec(PROBE, "init", "spawn 2 sleep 60", "sleep 50", "crash")
         self.assertEqual(code, 128 + signal.SIGSEGV)
-        self.assertLess(time.monotonic() - begin, 3)
 
     def test_a_killed_singleton_takes_its_children_along(self):
         process = self.popen(PROBE, "init", "spawn 2 sleep 60", "print ready", "sleep 60000")
@@ -952,7 +959,7 @@ class Spawning(Case):
             pass
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(3), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_a_disconnected_child_outlives_a_failed_parent(self):
         survivor = self.script("sleep 0.5; echo 1 > survived")
@@ -961,11 +968,9 @@ class Spawning(Case):
         self.assertTrue(os.path.exists(self.directory + "/survived"))  # mpiexec has waited for it
 
     def test_grandchildren_jobs_go_too(self):
-        begin = time.monotonic()
         nested = self.script(f"exec {PROBE} init 'spawn 1 sleep 60' 'sleep 60000'")
         code, _, _ = self.mpiexec(PROBE, "init", f"spawn 1 {nested}", "sleep 300", "crash")
         self.assertEqual(code, 128 + signal.SIGSEGV)
-        self.assertLess(time.monotonic() - begin, 5)
 
     def test_jobs_that_are_spawned_after_a_signal_end_too(self):
         """A rank spawns after mpiexec has passed on the signal, and then ends in one way or the other."""
@@ -1073,7 +1078,7 @@ class Naming(Case):
 
     def test_the_daemon_belongs_to_no_job(self):
         """A daemon started for a job inside a job survives the end of both while another job uses it."""
-        inner = self.script(f"{MPIEXEC} {PROBE} init 'publish brook p' 'sleep 60000' & sleep 0.5; echo started; wait")
+        inner = self.script(f"{MPIEXEC} {PROBE} init 'publish brook p' 'sleep 60000' & wait")
         outer = self.popen(MPIEXEC, inner)
         self.assertEqual(outer.stdout.readline(), "name 0 port '' text ''\n")
         other = self.popen(MPIEXEC, PROBE, "init", "publish creek q", "print ready", "sleep 60000")
@@ -1118,7 +1123,7 @@ class Intruding(Case):
     """Data from other users must be rejected and must not disturb jobs."""
 
     def job(self):
-        process = self.popen(MPIEXEC, PROBE, "init", "spawn 1 true", "pid pid", "sleep 2000", "spawn 1 true", "publish a b",
+        process = self.popen(MPIEXEC, PROBE, "init", "spawn 1 true", "pid pid", "await go", "spawn 1 true", "publish a b",
                              "lookup a", "finalize")
         self.files("pid")
         names = re.findall(r"@(starling-\d+-%d-\S+)(?<!-memory)\n" % process.pid, pathlib.Path("/proc/net/unix").read_text())
@@ -1126,6 +1131,7 @@ class Intruding(Case):
         return process, names[0]
 
     def finish(self, process):
+        pathlib.Path(self.directory, "go").touch()
         out, err = process.communicate(timeout=LIMIT)
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertEqual(out.count("spawn 0 codes 0"), 2)
@@ -1239,7 +1245,7 @@ class Remaining(Case):
         self.assertEqual(len(guard), 1)
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(2), {})
+        self.assertEqual(self.left_after(), {})
         self.wait_for(lambda: gone(guard), "the guard stays")
 
     def test_killed_group_and_name(self):
@@ -1248,7 +1254,7 @@ class Remaining(Case):
             if "mpiexec" in command:  # as pkill -9 -f mpiexec would
                 os.kill(pid, signal.SIGKILL)
         process.wait()
-        self.assertEqual(self.left_after(2), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_killed_guard_is_replaced(self):
         process = self.tree()
@@ -1259,17 +1265,16 @@ class Remaining(Case):
         guard = guards_of(process.pid)
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(2), {})
+        self.assertEqual(self.left_after(), {})
         self.wait_for(lambda: gone(guard), "the guard stays")
 
     def test_guard_keeps_nothing_open(self):
-        begin = time.monotonic()
         process = self.popen("sh", "-c", f"{MPIEXEC} -n 1 sleep 60 | cat")
         self.wait_for(lambda: any("sleep" in c and "mpiexec" not in c for c in marked(self.mark).values()), "not up")
         for pid, command in marked(self.mark).items():
             if command.startswith(MPIEXEC):
                 os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=5)  # cat sees the end
+        process.communicate(timeout=LIMIT)  # cat sees the end
 
     def test_killed_at_random(self):
         random.seed(11)
@@ -1278,14 +1283,15 @@ class Remaining(Case):
             time.sleep(random.uniform(0, 0.03))
             process.kill()
             process.wait()
-            self.assertEqual(self.left_after(2), {})
+            self.assertEqual(self.left_after(), {})
 
     def test_any_part_killed_at_random(self):
         """Kills mpiexec, its guard, a rank, a child of a rank or a spawned job: all others must end."""
         random.seed(int(os.environ.get("LAUNCH_TEST_SEED", "12")))
         wrapper = self.script(f"sleep 60 & {PROBE} init 'spawn 2 sleep 61' 'sleep 60000'")
         for _ in range(int(os.environ.get("LAUNCH_TEST_KILLS", "30"))):
-            process = self.popen(MPIEXEC, "-q", "-n", 2, wrapper)
+            # Nothing may end only because the time after a signal is over.
+            process = self.popen(MPIEXEC, "-q", "-n", 2, wrapper, env=dict(self.environment, STARLING_SIGNAL_GRACE="600"))
             time.sleep(random.uniform(0, 0.08))
             guard = guards_of(process.pid)
             # mpiexec itself is always a candidate: while the kernel sets up its environment, the variable that marks it cannot be read.
@@ -1300,10 +1306,10 @@ class Remaining(Case):
                 time.sleep(0.02)
                 process.terminate()
             try:
-                process.wait(3)
+                process.wait(LIMIT)
             except subprocess.TimeoutExpired:
                 self.fail(f"mpiexec hangs after {name} was killed; left: {marked(self.mark)}")
-            self.assertEqual(self.left_after(2), {}, name)
+            self.assertEqual(self.left_after(), {}, name)
             self.wait_for(lambda: gone(guard), f"the guard stays after {name} was killed")
 
     def test_a_killed_outer_job_ends_an_inner_mpiexec(self):
@@ -1312,7 +1318,7 @@ class Remaining(Case):
         self.wait_for(lambda: sum("sleep 60" in c and "mpiexec" not in c for c in marked(self.mark).values()) >= 2, "not up")
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(3), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_killed_server_of_a_singleton(self):
         process = self.popen(PROBE, "init", "spawn 2 sleep 60", "print ready", "sleep 1500", "finalize")
@@ -1327,7 +1333,7 @@ class Remaining(Case):
     def test_the_server_of_a_singleton_ends_silently(self):
         code, out, err = self.run_command(PROBE, "init", "spawn 1 true", "finalize")
         self.assertEqual((code, err), (0, ""))
-        self.assertEqual(self.left_after(2), {})
+        self.assertEqual(self.left_after(), {})
 
 
 if __name__ == "__main__":

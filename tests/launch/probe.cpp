@@ -106,7 +106,7 @@ void spawn(std::istringstream& words, bool with_info) {
 }
 
 void wait_child() {
-    for (int i = 0; i < 5000 && job_alive(child); ++i) pause_ms(1);
+    for (int i = 0; i < 30000 && job_alive(child); ++i) pause_ms(1);
     std::printf("child state %u failed rank %d\n", static_cast<unsigned>(child.header().state.load()),
                 child.header().failed_rank.load());
 }
