@@ -6,6 +6,7 @@
 Tests that need real hosts (networks, namespaces, cables) are in tests/lab.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -195,11 +196,9 @@ class Starting(HostsCase):
         agent = self.script('host=$1; shift; [ $host = b ] && PATH=/nowhere && export PATH; exec /bin/sh -c "$* apart $host"', "uneven")
         directory = pathlib.Path(self.directory, "elsewhere")
         directory.mkdir()
-        begin = time.monotonic()
         code, out, err = self.over("a:1,b:1", "--launcher-agent", agent, "-n", 1, "sleep", 60, ":", "-n", 1, "./nonesuch")
         self.assertEqual((code, out, err.count("\n")), (127, "", 1))
         self.assertRegex(err, r"'\./nonesuch'.*No such file.*on host b")
-        self.assertLess(time.monotonic() - begin, 10)
 
 
 class Windows(HostsCase):
@@ -316,7 +315,7 @@ class Ending(HostsCase):
         self.hang_up_below_nohup("--host", "a:1,b:1")
 
     def test_a_job_is_suspended_everywhere_and_for_as_long_as_one_likes(self):
-        environment = dict(self.environment, STARLING_SILENCE_MS="400", STARLING_HEARTBEAT_MS="50", STARLING_REATTACH_MS="200")
+        environment = dict(self.environment, STARLING_SILENCE_MS="2000", STARLING_HEARTBEAT_MS="100", STARLING_REATTACH_MS="500")
         go = pathlib.Path(self.directory, "go")
         os.mkfifo(go)
         # Ranks must not be shells that start children: a process in vfork cannot be stopped before its child's exec.
@@ -327,11 +326,17 @@ class Ending(HostsCase):
             process.send_signal(signal.SIGTSTP)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} runs on")
-            time.sleep(1.5)  # daemons count as lost after 0.4 s
+            time.sleep(3.5)  # daemons count as lost after 2 s
             process.send_signal(signal.SIGCONT)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: not status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} is still stopped")
-        go.write_text("")
+
+        def ended():
+            with contextlib.suppress(OSError):  # nothing has opened it
+                os.close(os.open(go, os.O_WRONLY | os.O_NONBLOCK))  # lets go each rank that has opened it so far
+            return process.poll() is not None
+
+        self.wait_for(ended, "the ranks do not end")
         self.assertEqual((process.communicate(timeout=LIMIT), process.returncode), (("", ""), 0))
 
     def test_who_is_killed_while_suspended_leaves_nothing(self):
@@ -340,7 +345,7 @@ class Ending(HostsCase):
         self.wait_for(lambda: status(process.pid, "State").startswith("T"), "it runs on")
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(8), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_termination(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
@@ -364,7 +369,7 @@ class Ending(HostsCase):
         process = self.start_sleepers()
         process.kill()
         process.wait()
-        self.assertEqual(self.left_after(8), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_a_daemon_is_killed(self):
         process = self.start_sleepers()
@@ -372,7 +377,7 @@ class Ending(HostsCase):
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
         self.assertRegex(err, r"host (a|b).*daemon")
-        self.assertEqual(self.left_after(8), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_recovery_goes_on_without_the_dead(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:2", "--enable-recovery", "-n", 3, "sh", "-c",
@@ -382,9 +387,11 @@ class Ending(HostsCase):
         self.assertIn("the others go on", err)
 
     def test_recovery_on_this_machine(self):
-        code, out, err = self.mpiexec("--enable-recovery", "-n", 3, "sh", "-c", "[ $STARLING_RANK = 1 ] && exit 4; sleep 0.5; echo lives")
-        self.assertEqual((code, out), (4, "lives\nlives\n"))
-        self.assertIn("the other 2 go on", err)
+        process = self.popen(MPIEXEC, "--enable-recovery", "-n", 3, "sh", "-c",
+                             "[ $STARLING_RANK = 1 ] && exit 4; while [ ! -e go ]; do sleep 0.02; done; echo lives")
+        self.assertIn("the other 2 go on", process.stderr.readline())
+        pathlib.Path(self.directory, "go").touch()
+        self.assertEqual((process.communicate(timeout=LIMIT)[0], process.returncode), ("lives\nlives\n", 4))
 
 
 class Spawning(HostsCase):
@@ -465,8 +472,8 @@ class Spawning(HostsCase):
             self.assertIn(f"child state {state}", out)
 
     def test_names_are_shared(self):
-        code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", "publish s port-of-a", "sleep 1500", "finalize", ":",
-                                 "-n", 1, PROBE, "init", "sleep 500", "lookup s", "finalize")
+        code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", "publish s port-of-a", "pid published", "await read",
+                                 "finalize", ":", "-n", 1, PROBE, "init", "await published", "lookup s", "pid read", "finalize")
         self.assertEqual(code, 0)
         self.assertIn("port 'port-of-a'", out)
 
@@ -583,13 +590,14 @@ class Standing(HostsCase):
         return {pid for pid, command in marked(self.mark).items() if command.startswith("sleep 60")}
 
     def test_a_killed_client_takes_its_job_along_and_no_other(self):
+        os.mkfifo(self.directory + "/wait")
         first = self.popen(MPIEXEC, "-n", 2, "sleep", 60)
         second = self.popen(MPIEXEC, "-n", 1, "sh", "-c", f"read x < {self.directory}/wait; echo whole")
-        os.mkfifo(self.directory + "/wait")
         self.wait_for(lambda: len(self.sleepers()) == 2, "no sleepers")
         first.kill()
         self.wait_for(lambda: not self.sleepers(), "they stay")
-        second.kill()
+        pathlib.Path(self.directory, "wait").write_text("x\n")
+        self.assertEqual((second.communicate(timeout=LIMIT), second.returncode), (("whole\n", ""), 0))
 
     def test_hosts_elsewhere_are_started_by_the_agent(self):
         code, out, err = self.mpiexec("--host", "c", "-v", "sh", "-c", "echo $FAKE_HOST")
@@ -626,7 +634,7 @@ class Standing(HostsCase):
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("the standing daemon has ended", err)
-        self.assertEqual(self.left_after(8), {})
+        self.assertEqual(self.left_after(), {})
 
     def root(self):
         return next(pid for pid, command in marked(self.mark).items() if "starlingd universe" in command)
@@ -639,6 +647,7 @@ class Standing(HostsCase):
         try:
             for _ in range(2):
                 process.send_signal(signal.SIGINT)
+                self.wait_for(lambda: int(status(process.pid, "ShdPnd"), 16) == 0, "the signal is not read")
                 time.sleep(0.2)
             _, err = process.communicate(timeout=LIMIT)
             self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; "
@@ -656,11 +665,11 @@ class Standing(HostsCase):
         finally:
             os.kill(root, signal.SIGCONT)
         self.wait_for(lambda: not self.sleepers(), "the job continues without its mpiexec")
-        code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="2000"))
+        code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="20000"))
         self.assertEqual((code, out, err), (0, "still\n", ""))
 
     def test_a_job_that_is_silent_is_not_taken_for_dead(self):
-        code, out, err = self.mpiexec("-n", 2, "sleep", 1, env=dict(self.environment, STARLING_SILENCE_MS="400"))
+        code, out, err = self.mpiexec("-n", 2, "sleep", 4, env=dict(self.environment, STARLING_SILENCE_MS="2000"))
         self.assertEqual((code, out, err), (0, "", ""))
 
     def test_daemons_without_hosts_are_passed_by(self):
@@ -704,7 +713,7 @@ class StandingStart(HostsCase):
         self.wait_for(lambda: any("sleep 60" in command for command in marked(self.mark).values()), "no agent was called")
         process.send_signal(signal.SIGINT)
         self.assertNotEqual(process.wait(LIMIT), 0)
-        self.assertEqual(self.left_after(8), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_a_dry_run_does_without_daemons_that_return_no_placement(self):
         with socket.socket(socket.AF_UNIX) as listener:
@@ -727,7 +736,7 @@ class StandingStart(HostsCase):
         code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "a", env=environment)
         self.assertEqual(code, 1)
         self.assertIn("no daemon after 1 s", err)
-        self.assertEqual(self.left_after(15), {})
+        self.assertEqual(self.left_after(), {})
 
     def test_problems_are_told_and_nothing_stays(self):
         for arguments, part in ((["--host", "a,far.example"], "far.example"), (["--hostfile", "/no/file"], "/no/file"),
@@ -735,7 +744,7 @@ class StandingStart(HostsCase):
             code, _, err = self.run_command(STARLING, "daemon", "start", *arguments)
             self.assertNotEqual(code, 0)
             self.assertIn(part, err)
-            self.assertEqual(self.left_after(5), {})
+            self.assertEqual(self.left_after(), {})
 
 
 if __name__ == "__main__":

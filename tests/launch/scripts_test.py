@@ -67,16 +67,17 @@ class Variables(HostsCase):
 class Grace(HostsCase):
     """The time that ranks have after a signal that asks them to end."""
 
-    # Rank 0 ends at once, rank 1 when its checkpoint is written. $1: the signal. $2: the code of both.
+    # Rank 0 ends at once, rank 1 when its checkpoint is written. $1: the signal. $2: the code of both. $3: the time of writing.
     CHECKPOINT = """
         trap 'code=$2' $1
         code=; echo ready
         while [ -z "$code" ]; do sleep 0.02; done
-        [ $STARLING_RANK = 1 ] && sleep 1 && echo written
+        [ $STARLING_RANK = 1 ] && sleep $3 && echo written
         exit $code"""
 
-    def end(self, name, code, *options):
-        process = self.popen(MPIEXEC, *options, "-n", 2, "sh", "-c", self.CHECKPOINT.replace("$1", name).replace("$2", str(code)))
+    def end(self, name, code, *options, seconds=1):
+        script = self.CHECKPOINT.replace("$1", name).replace("$2", str(code)).replace("$3", str(seconds))
+        process = self.popen(MPIEXEC, *options, "-n", 2, "sh", "-c", script)
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), "ready\n")
         process.send_signal(getattr(signal, "SIG" + name))
@@ -97,7 +98,7 @@ class Grace(HostsCase):
 
     def test_without_grace_the_others_end(self):
         self.environment["STARLING_SIGNAL_GRACE"] = "0"
-        self.assertEqual(self.end("TERM", 143)[:2], ("", 143))
+        self.assertEqual(self.end("TERM", 143, seconds=60)[:2], ("", 143))
 
     def test_the_rest_is_killed_after_the_grace(self):
         self.environment["STARLING_SIGNAL_GRACE"] = "1"
