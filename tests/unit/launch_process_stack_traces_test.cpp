@@ -102,7 +102,7 @@ TEST_F(StackTraces, TheTextSaysHowManyWereTakenInTheShare) {
 }
 
 TEST_F(StackTraces, ASignalDoesNotRemoveTheLimit) {
-    char script[] = "/tmp/starling-gdb-XXXXXX";
+    char script[] = "/tmp/starling-tests-XXXXXX";
     const int fd = mkstemp(script);
     ASSERT_GE(fd, 0);
     constexpr std::string_view kSlow = "#!/bin/sh\nsleep 5 >&-\n: > $0.end\n";

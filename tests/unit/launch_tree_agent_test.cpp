@@ -49,7 +49,7 @@ struct Echo {
 class Agents : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/starling-agents-XXXXXX";
+        char name[] = "/tmp/starling-tests-XXXXXX";
         ASSERT_NE(mkdtemp(name), nullptr);
         directory = name;
         char self[PATH_MAX] = {};

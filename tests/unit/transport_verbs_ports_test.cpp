@@ -114,7 +114,7 @@ struct Kernel {
     }
     void remove(const char* device) const { std::filesystem::remove_all(root / "class/infiniband" / device); }
     static std::filesystem::path make() {
-        char text[] = "/tmp/starling-verbs-XXXXXX";
+        char text[] = "/tmp/starling-tests-XXXXXX";
         return mkdtemp(text);
     }
     const std::filesystem::path root = make();
