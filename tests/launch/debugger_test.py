@@ -171,6 +171,26 @@ class Debug(unittest.TestCase):
         self.assertRegex(result.stderr, r"rank 1 .* was killed by signal 9")
         self.assertNotIn("Fatal signal", result.stdout + result.stderr)  # gdb ends before mpiexec
 
+    def test_a_rank_runs_on_after_gdb_has_detached(self):
+        """gdb itself still runs, and lets the rank end only when it has seen that it runs."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"[ $STARLING_RANK = 1 ] || echo $$ > {folder}/pid; until [ -e {folder}/go ]; do sleep 0.01; done"
+            look = (f"shell for i in $(seq 500); do grep -q '^State:.[SRD]' /proc/$(cat {folder}/pid)/status && echo it runs && break; "
+                    f"sleep 0.01; done 2> /dev/null; touch {folder}/go\n")
+            result = subprocess.run([MPIEXEC, "--debug", "-n", "2", "sh", "-c", script], input="detach\n" + look + "quit\n",
+                                    capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("it runs\n", result.stdout)
+
+    def test_a_rank_runs_on_after_a_debugger_that_has_not_attached(self):
+        with tempfile.TemporaryDirectory() as folder:
+            impostor = Path(folder, "gdb")
+            impostor.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+            impostor.chmod(0o755)
+            result = subprocess.run([MPIEXEC, "--debug", "-n", "2", "echo", "ended"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    timeout=LIMIT, check=False, env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}"))
+        self.assertEqual((result.returncode, result.stdout), (0, "ended\n" * 2), result.stderr)
+
     def test_several_ranks_are_in_panes(self):
         pid, fd = pty.fork()
         if pid == 0:

@@ -40,9 +40,12 @@ void wait_until_stopped(pid_t pid) {
 /// gdb stops where the process has just loaded the program, with a breakpoint at main().
 std::vector<std::string> gdb_command(const std::string& gdb, pid_t pid) {
     std::vector<std::string> words{gdb, "-q", "-iex", "set pagination off", "-p", std::to_string(pid)};
-    // The SIGSTOP that holds the process is no event for the user.
-    for (const char* command : {"handle SIGSTOP nostop noprint nopass", "catch exec", "continue", "delete 1",
-                                "handle SIGSTOP stop print pass", "tbreak main", "set pagination on"})
+    // The SIGSTOP that holds the process is no event for the user. Without SIGCONT the process would be stopped again when gdb detaches.
+    const std::string go_on = "shell kill -CONT " + std::to_string(pid);
+    for (const std::string& command :
+         {std::string("handle SIGSTOP SIGCONT nostop noprint nopass"), go_on, std::string("catch exec"),
+          std::string("continue"), std::string("delete 1"), std::string("handle SIGSTOP SIGCONT stop print pass"),
+          std::string("tbreak main"), std::string("set pagination on")})
         words.insert(words.end(), {"-ex", command});
     return words;
 }

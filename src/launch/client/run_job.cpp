@@ -188,10 +188,18 @@ class Terminal : public LocalClient {
             return universe_.end_jobs(*this, 1);
         }
         debugger_ = child;
-        launcher_.expect_helper(child, [this] {
+        launcher_.expect_helper(child, [this, id] {
             debugger_ = -1;
+            continue_debugged(id);
             if (result_) end(*result_);
         });
+    }
+
+    /// Continues the ranks to which no debugger has attached, or which it has left stopped.
+    void continue_debugged(job::JobId id) {
+        const LocalJob* job = launcher_.find_job(id);
+        for (const uint32_t rank : options_.debugged)
+            if (job && job->has(rank) && job->at(rank).pid > 0) kill(job->at(rank).pid, SIGCONT);
     }
 
     /// Lists the processes for a debugger that has attached, or has stopped this process before the table was filled.
