@@ -137,6 +137,9 @@ Task scatter(CommCall& call, const Blocks& send, void* receive, int64_t count, c
         CallParameters wanted{CollectiveKind::scatter};
         wanted.bytes = of.root == c.exchange.rank ? send.bytes(0) : datatype::packed_size(type, count);
         wanted.uniform = send.uniform();
+        // In an inter-communicator the root's other group members count the operation without knowing its size.
+        wanted.pieces = !c.inter() || node::fits_room(c.exchange.size,
+                                                      static_cast<uint64_t>(of.members.last - of.members.first) * wanted.bytes);
         if (c.fits_node(wanted)) return node::scatter(c.on_node_with_root(), of.root, of.members, send, receive, count, type);
         if (!c.inter()) return scatter(c.view, send, receive, count, type, root);
         return beside_node(c, inter::scatter(c.view, send, receive, count, type, root));

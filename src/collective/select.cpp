@@ -73,8 +73,13 @@ uint64_t node_limit(CollectiveKind kind, int n, bool pieces) {
         case CollectiveKind::bcast:
             if (!pieces) return NodeLayout::kRingPayload;
             return n == 2 ? kAnyBytes : few ? kLong : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload);
+        case CollectiveKind::gather:
+            // Between two ranks, messages are as fast. Among many ranks, the blocks of all outgrow the caches.
+            if (n == 2) return NodeLayout::slot_payload(n);
+            return few ? kLong / 4 : std::max(kLong / ranks, uint64_t{NodeLayout::slot_payload(n)});
         case CollectiveKind::scatter:
-            return NodeLayout::kRingPayload / ranks;
+            if (n == 2 || !pieces) return NodeLayout::kRingPayload / ranks;
+            return few ? kLong / 4 : std::max(NodeLayout::wide_payload(n), NodeLayout::kRingPayload) / ranks;
         case CollectiveKind::alltoall:
             if (!pieces) return NodeLayout::slot_payload(n) / ranks;
             return n == 2 ? kLong : std::max(kLong / 4, uint64_t{NodeLayout::slot_payload(n)} / ranks);

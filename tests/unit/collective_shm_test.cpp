@@ -395,6 +395,7 @@ struct Words {
     static uint32_t bytes() { return sizeof(Data); }
     static uint32_t bytes(int) { return sizeof(Data); }
     static uint32_t room_bytes() { return sizeof(Data); }
+    static void copy_own() {}
     static bool more() { return false; }
     static bool next(int) { return false; }
     void write(ModelSync&, std::byte* room) const { mine.write(room); }
@@ -448,6 +449,7 @@ enum Operation {
     kBcastLast,
     kBcastWide,
     kToRoot,
+    kToRootWide,
     kToAll,
     kToAllWide,
     kCombine,
@@ -526,6 +528,9 @@ struct Program {
         const auto from_all = [=, this](auto slot) {
             for (int i = 0; i < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "data of all");
         };
+        const auto from_others = [=, this](auto slot) {  // the root
+            for (int i = 0; i + 1 < n; ++i) expect(Data::read(slot(i)) == Data::of(i, at), me, at, "data of the others");
+        };
         const auto from_neighbor = [=, this](int i, const std::byte* letter) {
             expect(Data::read(letter) == Data::of(i, at), me, at, "a neighbour's data");
         };
@@ -542,6 +547,8 @@ struct Program {
                                    FromRoot<Words<decltype(from_root(0))>, true>{{mine, from_root(n - 1)}, 6, n - 1, true});
             case kToRoot:
                 return member.call(driver, ToRoot<Words<decltype(from_all)>>{{mine, from_all}, 2, 0, 0, n});
+            case kToRootWide:
+                return member.call(driver, ToRoot<Words<decltype(from_others)>, true>{{mine, from_others}, 8, n - 1, 0, n});
             case kToAll:
                 return member.call(driver, Meeting<ToAll<Words<decltype(from_all)>>>{{{mine, from_all}, 3}, all_entered});
             case kToAllWide:
@@ -581,8 +588,8 @@ struct Program {
 };
 
 std::string names(const std::vector<Operation>& operations) {
-    static const char* const kNames[] = {"barrier",     "bcast-first", "bcast-last", "bcast-wide", "to-root", "to-all",
-                                         "to-all-wide", "combine",     "ring",       "chain",      "skip"};
+    static const char* const kNames[] = {"barrier", "bcast-first", "bcast-last", "bcast-wide", "to-root", "to-root-wide",
+                                         "to-all",  "to-all-wide", "combine",    "ring",       "chain",   "skip"};
     std::string text;
     for (const Operation operation : operations) text.append(kNames[operation]).append(" ");
     return text;
@@ -591,7 +598,9 @@ std::string names(const std::vector<Operation>& operations) {
 /// Tries all schedules with at most `preemptions` preemptions, or the first `limit` of them.
 void explore(int n, int few, Driver driver, const std::vector<Operation>& operations, int preemptions, int limit) {
     // Operations that no lane supports run in turn; their mix with lanes is tested at random.
-    const auto in_turn = [](Operation each) { return each == kBcastWide || each >= kRing || each == kToAllWide; };
+    const auto in_turn = [](Operation each) {
+        return each == kBcastWide || each == kToRootWide || each >= kRing || each == kToAllWide;
+    };
     if (driver == Driver::lanes && std::any_of(operations.begin(), operations.end(), in_turn)) return;
     if (driver != Driver::blocking) limit /= 4;  // the blocking driver runs the same phases and explores more schedules
     Scheduler scheduler(preemptions);
@@ -721,7 +730,7 @@ TEST(SharedMemoryStage, UnwrittenSlotsAreRenewedBeforeSequenceNumbersWrap) {
         const auto word = [&](int i, uint32_t use) -> std::atomic<uint32_t>& {
             return driver == Driver::lanes ? lanes.slot(i, use).sequence : stage.slot(i, use).sequence;
         };
-        const uint32_t uses = driver == Driver::lanes ? LaneLayout::kLanes : 2;
+        const uint32_t uses = driver == Driver::lanes ? LaneLayout::kLanes : NodeLayout::slot_turns(3);
         for (int i = 0; i < 3; ++i)
             for (uint32_t use = 0; use < uses; ++use) word(i, use).store(kLongAgo);
         Scheduler scheduler(1);

@@ -40,7 +40,7 @@ void NodeLayout::clear(uint32_t first) const {
     for (uint32_t i = 0; i < kRingBuffers; ++i) ring(i).sequence.store(first);
     for (int i = 0; i < n_; ++i) {
         done(i).store(first);
-        for (uint32_t use = 0; use < 2; ++use) slot(i, use).sequence.store(first);
+        for (uint32_t use = 0; use < slot_turns(n_); ++use) slot(i, use).sequence.store(first);
     }
 }
 

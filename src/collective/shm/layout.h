@@ -41,17 +41,24 @@ class NodeLayout {
 
     NodeLayout(std::byte* base, int n) : base_(base), n_(n) {}
 
+    /// Returns the number of slots that a participant uses in rotation. A participant whose data others read may be that many operations
+    /// ahead of them. The further ranks that share a core can be ahead, the less often the core must switch between them. Two slots suffice
+    /// for two participants, and stay in the caches.
+    static constexpr uint32_t slot_turns(int n) { return n > 2 ? 4 : 2; }
     /// Returns the payload bytes of a participant's slot.
     static uint32_t slot_payload(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
-    /// Returns the bytes of a participant's pipeline buffer, which holds one piece of a longer operand.
+    /// Returns the bytes of one piece of a longer operand, which a participant writes to its pipeline buffer.
     static uint32_t wide_payload(int n) {
         uint32_t bytes = n == 2 ? 128 * 1024 : 64 * 1024;
         while (bytes > 4096 && 2 * static_cast<uint64_t>(n) * bytes > kMostWide) bytes /= 2;
         return bytes;
     }
+    /// Returns the bytes of a participant's pipeline buffer. With three or four participants it holds 64 KB for each of the others, so that
+    /// they exchange such blocks in one meeting. Each further meeting would cost a core with two ranks another switch.
+    static uint32_t wide_bytes(int n) { return n == 3 || n == 4 ? 256 * 1024 : wide_payload(n); }
     /// Returns the bytes of a pipeline buffer that are for one reader, if the buffer is divided among all other participants. Whole cache
     /// lines.
-    static uint32_t wide_block(int n) { return wide_payload(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
+    static uint32_t wide_block(int n) { return wide_bytes(n) / static_cast<uint32_t>(n - 1) / 64 * 64; }
     static size_t bytes(int n);
     /// Returns the bytes of an area without pipeline buffers and lanes: enough for barriers and data that fits into a slot.
     static size_t bytes_for_meetings(int n) { return wide_offset(n); }
@@ -66,14 +73,15 @@ class NodeLayout {
     /// The number of the last operation that a participant has finished; written by that participant only.
     std::atomic<uint32_t>& done(int participant) const { return line(kLines + static_cast<size_t>(participant)); }
 
-    /// Returns a participant's slot for operation `sequence`; there are two, used in turn.
+    /// Returns a participant's slot for operation `sequence`; there are slot_turns(), used in turn.
     StageHeader& slot(int participant, uint32_t sequence) const {
-        return at(slots_offset(n_) + turn(participant, sequence) * slot_bytes(n_));
+        return at(slots_offset(n_) +
+                  (static_cast<size_t>(participant) * slot_turns(n_) + sequence % slot_turns(n_)) * slot_bytes(n_));
     }
     /// Returns a participant's pipeline buffer for a piece that did not fit into its outbox; the slot's header describes it. Unused buffers
     /// cost no memory.
     std::byte* wide(int participant, uint32_t sequence) const {
-        return base_ + wide_offset(n_) + turn(participant, sequence) * wide_payload(n_);
+        return base_ + wide_offset(n_) + turn(participant, sequence) * wide_bytes(n_);
     }
     StageHeader& ring(uint32_t sequence) const { return at(ring_offset(n_) + sequence % kRingBuffers * kRingBytes); }
     /// A small payload shares the header's cache line; a larger one begins on the next line.
@@ -95,8 +103,8 @@ class NodeLayout {
     static size_t turn(int participant, uint32_t sequence) { return static_cast<size_t>(participant) * 2 + sequence % 2; }
     static size_t ring_offset(int n) { return (kLines + static_cast<size_t>(n)) * sizeof(StageLine); }
     static size_t slots_offset(int n) { return ring_offset(n) + kRingBuffers * kRingBytes; }
-    static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * 2 * slot_bytes(n); }
-    static size_t lanes_offset(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_payload(n); }
+    static size_t wide_offset(int n) { return slots_offset(n) + static_cast<size_t>(n) * slot_turns(n) * slot_bytes(n); }
+    static size_t lanes_offset(int n) { return wide_offset(n) + static_cast<size_t>(n) * 2 * wide_bytes(n); }
     std::atomic<uint32_t>& line(size_t index) const { return reinterpret_cast<StageLine*>(base_)[index].value; }
     StageHeader& at(size_t offset) const { return *reinterpret_cast<StageHeader*>(base_ + offset); }
 

@@ -28,10 +28,17 @@ struct NodeWait {
 
     /// Returns whether the wait may be for a participant that needs the waiting process's core (`is_here`), and so arrives only after a
     /// yield. If all missing writers are on other cores, they mostly arrive sooner than a yield returns. A process that yields meanwhile
-    /// finds the operation complete one turn later, and its core needs three turns for two barriers instead of two. Waits for a root or
-    /// for readers always yield: there the others on this core need not be at the same operation, and mostly have work.
-    template <class IsHere, class HasWritten>
-    bool needs_yield(int me, IsHere is_here, HasWritten has_written) const {
+    /// finds the operation complete one turn later, and its core needs three turns for two barriers instead of two. So does a process that
+    /// waits for a root on another core while the others on this core wait for the same root. Before they have finished the earlier
+    /// operations (`has_finished`), they have work, and need the core. Waits for readers always yield.
+    template <class IsHere, class HasWritten, class HasFinished>
+    bool needs_yield(int me, int n, IsHere is_here, HasWritten has_written, HasFinished has_finished) const {
+        if (who == Who::root) {
+            if (is_here(first)) return true;
+            for (int i = 0; i < n; ++i)
+                if (i != me && is_here(i) && !has_finished(i)) return true;
+            return false;
+        }
         if (who != Who::writers) return true;
         for (int i = first; i < last; ++i) {
             const int other = participant(i);

@@ -125,58 +125,6 @@ struct Sums {
     }
 };
 
-struct GatheredBlocks {
-    const void* send;
-    int64_t count;
-    const Datatype& type;
-    Blocks receive;
-    ParticipantRange range;
-    int me;
-    uint32_t block;
-
-    uint32_t bytes() const { return block; }
-    uint32_t room_bytes() const { return block; }
-    void write(EngineSync& sync, std::byte* payload) const {
-        if (send != MPI_IN_PLACE) pack(sync, type, count, send, payload);
-    }
-    int read(auto slot) const {
-        for (int i = range.first; i < range.last; ++i) {
-            const int rank = i - range.first;
-            if (send != MPI_IN_PLACE || i != me) unpack(receive.type(rank), receive.count(rank), receive.at(rank), slot(i));
-        }
-        return MPI_SUCCESS;
-    }
-};
-
-struct Scattered {
-    Blocks send;
-    void* receive;
-    int64_t count;
-    const Datatype& type;
-    ParticipantRange range;
-    int me;
-    bool is_root;
-    uint32_t block;
-
-    uint32_t bytes() const { return block; }
-    uint64_t room_bytes() const { return static_cast<uint64_t>(range.last - range.first) * block; }
-    void write(EngineSync& sync, std::byte* payload) const {
-        for (int i = 0; i < range.last - range.first; ++i, payload += block)
-            pack(sync, send.type(i), send.count(i), send.at(i), payload);
-    }
-    int read(const std::byte* payload) const {
-        unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
-        return MPI_SUCCESS;
-    }
-    /// Copies the root's own block, which does not use the stage. Returns false: no piece follows.
-    bool next(int& error) const {
-        const int mine = me - range.first;
-        if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
-            error = datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
-        return false;
-    }
-};
-
 struct Gathers {
     PipelinedGather gathering;
     uint32_t bytes(int participant) const { return static_cast<uint32_t>(gathering.bytes(participant)); }
@@ -268,24 +216,6 @@ Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* 
     const int64_t first = shares.total(rank);
     return reduce_wide(on, kind_of(CollectiveKind::reduce_scatter), Operands(exchange), input,
                        ReductionShare{receive, first, first + shares[rank]}, shares.total(exchange.local_size), type, op);
-}
-
-Task gather(const NodeDriver& on, int root, ParticipantRange range, const void* send, int64_t count, const Datatype& type,
-            const Blocks& receive) {
-    const int me = on.node().me();
-    const auto block = static_cast<uint32_t>(me == root ? receive.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::ToRoot<GatheredBlocks>{
-        {send, count, type, receive, range, me, block}, kind_of(CollectiveKind::gather, root), root, range.first, range.last});
-}
-
-Task scatter(const NodeDriver& on, int root, ParticipantRange range, const Blocks& send, void* receive, int64_t count,
-             const Datatype& type) {
-    const int me = on.node().me();
-    const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
-    return on(protocol::FromRoot<Scattered>{{send, receive, count, type, range, me, me == root, block},
-                                            kind_of(CollectiveKind::scatter, root),
-                                            root,
-                                            range.has(me)});
 }
 
 Task allgather(const NodeDriver& on, const Exchange& exchange, const void* send, int64_t count, const Datatype& type,

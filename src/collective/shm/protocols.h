@@ -54,7 +54,7 @@ struct Barrier {
 
 /// Broadcast: the root writes, and participants with `reads` read. Besides write and read, `data` has bytes(). Data in pieces also has
 /// next(), as a protocol has, and more(): whether further pieces follow at once, fewer than there are buffers, so that readers need not be
-/// woken yet. `Wide`: uses the root's pipeline buffer.
+/// woken yet; and is_for_me(), if only some of the participants with `reads` read a piece. `Wide`: uses the root's pipeline buffer.
 template <class Data, bool Wide = false>
 struct FromRoot {
     Data data;
@@ -74,7 +74,7 @@ struct FromRoot {
         return room != nullptr;
     }
     bool put(auto& stage) {
-        if (stage.me() != root) return !reads;
+        if (stage.me() != root) return !reads_now();
         data.write(stage.sync(), room);
         stage.put(stage.ring(), kind, data.bytes());
         if (!more()) stage.sync().wake_all();
@@ -84,7 +84,7 @@ struct FromRoot {
     NodeWait waits_for(auto& stage) const { return {NodeWait::Who::root, stage.sequence(), root}; }
     int take(auto& stage) {
         int error = MPI_SUCCESS;
-        if (stage.me() != root && reads) {
+        if (stage.me() != root && reads_now()) {
             NodeLayout::StageHeader& header = stage.ring();
             error = stage.check(header, kind, data.bytes());
             if (error == MPI_SUCCESS) error = data.read(room_to_read(stage, header));
@@ -102,6 +102,10 @@ struct FromRoot {
         if constexpr (requires { data.more(); }) return data.more();
         return false;
     }
+    bool reads_now() const {
+        if constexpr (requires { data.is_for_me(); }) return reads && data.is_for_me();
+        return reads;
+    }
     bool next(int& error) {
         if constexpr (requires { data.next(error); }) return data.next(error);
         return false;
@@ -109,25 +113,36 @@ struct FromRoot {
 };
 
 /// Reduction or gather: participants in [first, last) write their operands; then the root, which may be one of them, reads. Besides write
-/// and read, `data` has bytes().
-template <class Data>
+/// and read, `data` has bytes(). `Wide`: the others use their pipeline buffers. They do not wait for the root, which does not write, but
+/// calls copy_own() while the others' data is on its way.
+template <class Data, bool Wide = false>
 struct ToRoot {
     Data data;
     uint32_t kind;
     int root, first, last;
+    std::byte* room = nullptr;
     int next_slot = first;
 
-    uint64_t room_bytes() const { return data.room_bytes(); }
+    uint64_t room_bytes() const requires(!Wide) { return data.room_bytes(); }
     bool writes(auto& stage) const { return first <= stage.me() && stage.me() < last; }
-    uint32_t turns(auto& stage) const { return writes(stage) ? 2 : 0; }
+    uint32_t turns(auto& stage) const { return writes(stage) ? NodeLayout::slot_turns(stage.participants()) : 0; }
+    bool find_room(auto& stage) {
+        if (!writes(stage) || (Wide && stage.me() == root)) return true;
+        if constexpr (Wide)
+            room = stage.own_room(stage.own_slot(), data.bytes());
+        else
+            room = NodeLayout::payload(stage.own_slot(), data.bytes());
+        return room != nullptr;
+    }
     bool put(auto& stage) {
         const bool is_root = stage.me() == root;
         if (writes(stage)) {
-            NodeLayout::StageHeader& header = stage.own_slot();
-            data.write(stage.sync(), NodeLayout::payload(header, data.bytes()));
-            stage.put(header, kind, data.bytes());
+            if (room) data.write(stage.sync(), room);
+            stage.put(stage.own_slot(), kind, data.bytes());
             if (!is_root) stage.sync().wake(root);
         }
+        if constexpr (Wide)
+            if (is_root) data.copy_own();
         return !is_root;
     }
     bool here(auto& stage) { return stage.slots_written(next_slot, last); }
@@ -137,7 +152,13 @@ struct ToRoot {
         if (stage.me() == root) {
             const uint32_t bytes = data.bytes();
             error = stage.check_slots(first, last, kind, [bytes](int) { return bytes; });
-            if (error == MPI_SUCCESS) error = data.read([&stage, bytes](int i) { return stage.payload_of(i, bytes); });
+            if (error == MPI_SUCCESS)
+                error = data.read([&stage, bytes](int i) -> const std::byte* {
+                    if constexpr (Wide)
+                        return stage.room_of(i, stage.slot(i));
+                    else
+                        return stage.payload_of(i, bytes);
+                });
         }
         stage.finish();
         return error;

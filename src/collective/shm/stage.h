@@ -161,9 +161,11 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
         noted_readers_ = noted_readers_at_ + 1 == sequence_ ? noted_readers_ + 1 : 1;
         noted_readers_at_ = sequence_;
     }
-    /// Returns whether the slot to be written is free, because the last two operations had the same readers. A reader that entered the last
-    /// one had finished the one before it.
-    bool readers_are_through() const { return noted_readers_ >= 2 && noted_readers_at_ + 1 == sequence_; }
+    /// Returns whether the slot to be written is free, because the operations since its last use had the same readers. A reader that
+    /// entered the last one had finished those before it.
+    bool readers_are_through() const {
+        return noted_readers_ >= NodeLayout::slot_turns(n_) && noted_readers_at_ + 1 == sequence_;
+    }
 
   private:
     /// A distance between operation numbers that exceeds the distance between any two participants.
@@ -180,7 +182,8 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     [[gnu::cold, gnu::noinline]] void renew_all() {
         if (sequence_ == 0) ++wraps_;
         all_done(sequence_ - 1);
-        for (const uint32_t use : {0u, 1u}) renew(layout_.slot(me_, use), sync_, sequence_, finished_by_all_);
+        for (uint32_t use = 0; use < NodeLayout::slot_turns(n_); ++use)
+            renew(layout_.slot(me_, use), sync_, sequence_, finished_by_all_);
         noted_readers_ = 0;
         publish_sequence();
     }

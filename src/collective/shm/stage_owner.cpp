@@ -116,7 +116,8 @@ bool EngineSync::needs_yield(const NodeWait& what) const {
     const auto has_written = [&](int i) {
         return EngineStage::reached(layout.slot(i, what.sequence).sequence.load(), what.sequence);
     };
-    return what.needs_yield(me_, is_here, has_written);
+    const auto has_finished = [&](int i) { return EngineStage::reached(layout.done(i).load(), what.sequence - 1); };
+    return what.needs_yield(me_, participants(), is_here, has_written, has_finished);
 }
 
 bool EngineSync::wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const {
