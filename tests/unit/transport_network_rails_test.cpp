@@ -58,7 +58,7 @@ Seen seen;
 
 /// Waits until the kernel has noticed that a cable has two ends.
 void await_rails() {
-    for (const uint64_t end = now_ns() + 5 * kSecond; now_ns() < end; usleep(10'000)) {
+    for (const uint64_t end = now_ns() + 30 * kSecond; now_ns() < end; usleep(10'000)) {
         Rails rails;
         if (rails.open({}) == MPI_SUCCESS && rails.usable() == 2) return;
     }
