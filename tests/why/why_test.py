@@ -228,13 +228,13 @@ class Told(unittest.TestCase):
                               timeout=LIMIT, env={**os.environ, **settings}, check=False)
 
     def test_timeout(self):
-        result = self.run_stuck("-n", "2", "--timeout", "3")
+        result = self.run_stuck("-n", "2", "--timeout", "8")
         self.assertEqual(result.returncode, 124, result.stderr)
         self.assertIn("  * deadlock: rank 0 waits for rank 1, which waits for rank 0\n", result.stderr)
         self.assertLess(result.stderr.index("* deadlock"), result.stderr.index("---- rank 0"))
 
     def test_hang_report(self):
-        result = self.run_stuck("-n", "2", "--timeout", "8", STARLING_HANG_REPORT="2")
+        result = self.run_stuck("-n", "2", "--timeout", "15", STARLING_HANG_REPORT="2")
         said = "mpiexec: no process has made progress for 2 s (STARLING_HANG_REPORT):\njob "
         self.assertEqual(result.stderr.count(said), 1, result.stderr)
         self.assertLess(result.stderr.index(said), result.stderr.index("(--timeout)"))
@@ -254,7 +254,7 @@ class Told(unittest.TestCase):
 
     def test_no_hang_report_while_somebody_gets_on(self):
         result = subprocess.run([MPIEXEC, "-n", "2", STUCK, "goes_on"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "2"}, check=False)
+                                timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "4"}, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
