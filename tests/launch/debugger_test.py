@@ -181,6 +181,7 @@ class Debug(unittest.TestCase):
                                     capture_output=True, text=True, timeout=LIMIT, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("it runs\n", result.stdout)
+        self.assertNotIn("pending", result.stdout)  # no question if the program, as this one, has no symbols
 
     def test_a_rank_runs_on_after_a_debugger_that_has_not_attached(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -190,6 +191,21 @@ class Debug(unittest.TestCase):
             result = subprocess.run([MPIEXEC, "--debug", "-n", "2", "echo", "ended"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                     timeout=LIMIT, check=False, env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}"))
         self.assertEqual((result.returncode, result.stdout), (0, "ended\n" * 2), result.stderr)
+
+    def test_sigterm_ends_a_debugger_that_ignores_it(self):
+        """gdb does so once if it asks whether to print another page."""
+        with tempfile.TemporaryDirectory() as folder:
+            impostor = Path(folder, "gdb")
+            impostor.write_text("#!/bin/sh\ntrap '' TERM\necho up\nexec sleep 1000\n", encoding="utf-8")
+            impostor.chmod(0o755)
+            with subprocess.Popen([MPIEXEC, "--debug", "-n", "2", "sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.DEVNULL, env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")) as process:
+                self.assertEqual(process.stdout.readline(), "up\n")
+                process.terminate()
+                try:
+                    self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+                finally:
+                    process.kill()
 
     def test_several_ranks_are_in_panes(self):
         pid, fd = pty.fork()

@@ -37,7 +37,7 @@ void wait_until_stopped(pid_t pid) {
     }
 }
 
-/// gdb stops where the process has just loaded the program, with a breakpoint at main().
+/// gdb stops where the process has just loaded the program, with a breakpoint at main() if the program has that symbol.
 std::vector<std::string> gdb_command(const std::string& gdb, pid_t pid) {
     std::vector<std::string> words{gdb, "-q", "-iex", "set pagination off", "-p", std::to_string(pid)};
     // The SIGSTOP that holds the process is no event for the user. Without SIGCONT the process would be stopped again when gdb detaches.
@@ -45,7 +45,8 @@ std::vector<std::string> gdb_command(const std::string& gdb, pid_t pid) {
     for (const std::string& command :
          {std::string("handle SIGSTOP SIGCONT nostop noprint nopass"), go_on, std::string("catch exec"),
           std::string("continue"), std::string("delete 1"), std::string("handle SIGSTOP SIGCONT stop print pass"),
-          std::string("tbreak main"), std::string("set pagination on")})
+          std::string("set breakpoint pending off"), std::string("tbreak main"), std::string("set breakpoint pending auto"),
+          std::string("set pagination on")})
         words.insert(words.end(), {"-ex", command});
     return words;
 }

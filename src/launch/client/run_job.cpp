@@ -27,7 +27,8 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSilence{2000};  // time of silence on a terminal before progress is shown
+constexpr std::chrono::milliseconds kSilence{2000};        // time of silence on a terminal before progress is shown
+constexpr std::chrono::milliseconds kDebuggersTime{1000};  // time for a debugger to end after each signal
 
 LauncherSettings launcher_settings(const Options& options, char** argv) {
     LauncherSettings settings;
@@ -221,7 +222,7 @@ class Terminal : public LocalClient {
 
     void on_signal(int signal) override {
         if (signal == SIGINT && debugger_ > 0) return;  // the terminal's Ctrl-C is for the debugger
-        if (debugger_ > 0 && (signal == SIGTERM || signal == SIGHUP)) kill(debugger_, signal);
+        if (signal == SIGTERM || signal == SIGHUP) end_debugger(signal);
         const bool insists = insistence_.grows(signal, ending_);
         // The daemons are ending the job already, and a repeated signal means that the user does not wait for them any longer.
         if (ending_ && insists) return loop_.stop(128 + signal);
@@ -232,6 +233,17 @@ class Terminal : public LocalClient {
         if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
         LocalClient::on_signal(signal);
         if (signal == SIGCONT && universe_.wants_input(*this)) reader_.next();
+    }
+
+    /// Ends the debugger of --debug. gdb may still wait for an answer to a question after a first signal.
+    void end_debugger(int signal) {
+        if (debugger_ <= 0) return;
+        kill(debugger_, signal);
+        const auto again = [this, child = debugger_](int later) {
+            if (debugger_ == child) kill(child, later);
+        };
+        loop_.after(kDebuggersTime, [again] { again(SIGTERM); });
+        loop_.after(2 * kDebuggersTime, [again] { again(SIGKILL); });
     }
 
     void end(int code) {
