@@ -345,6 +345,16 @@ class OtherHosts(unittest.TestCase):
                                         env={**os.environ, "STARLING_LAUNCHER_AGENT": str(script)}, check=False)
                 self.assertRegex(result.stdout + result.stderr, "faraway: ssh: no such host(\n|$)")
 
+    def test_a_host_is_not_taken_as_the_agent(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("ssh", "faraway"):
+                Path(folder, name).write_text("#!/bin/sh\necho this is ${0##*/} >&2\n", encoding="utf-8")
+                Path(folder, name).chmod(0o755)
+            for agent in ("", " "):
+                result = subprocess.run([STARLING, "why", "--host", "faraway"], capture_output=True, text=True, timeout=LIMIT, check=False,
+                                        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "STARLING_LAUNCHER_AGENT": agent})
+                self.assertIn("faraway: this is ssh", result.stdout + result.stderr)
+
     def test_an_agent_is_found_in_a_relative_directory_of_the_path(self):
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder, "an-agent")

@@ -32,8 +32,10 @@ constexpr size_t kLongestLine = 32 << 20;  ///< limit of a line in bytes; enough
 constexpr size_t kMostRefused = 1 << 20;   ///< limit in bytes of output that `starling` did not write, such as that of shells
 
 std::vector<std::string> agent_words() {
-    if (!config().launcher_agent) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
-    return launch::words_of(config().launcher_agent);
+    std::vector<std::string> words;
+    if (config().launcher_agent) words = launch::words_of(config().launcher_agent);
+    if (words.empty()) return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+    return words;
 }
 
 /// Returns whether the text may be the begin of a line that `starling` wrote. All others are refused without being parsed or kept: a pipe
