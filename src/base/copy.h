@@ -62,8 +62,6 @@ class CopyPath {
     /// last level, much otherwise.
     enum class CacheDistance : uint8_t { close, near, far };
     CacheDistance reach() const { return reach_; }
-    /// Makes the next copy of kWayMatters bytes or more a timed one.
-    void time_next_copy() { until_trial_ = 0; }
 
     /// Minimum bytes for a choice between the two kinds of stores. Below it the cost of a few lines matters less than the reader's access
     /// to memory.

@@ -62,7 +62,6 @@ struct Peer {
 
     uint32_t next_send = kCounterStart;  ///< sequence number of the next message to the peer
     uint32_t open_offers = 0;            ///< number of rendezvous messages to the peer without a FIN so far
-    uint32_t offers_from_far = 0;        ///< number of rendezvous messages sent while copies to the peer were slow
     /// Whether a receive was waiting for the last rendezvous message to the peer.
     bool expects = false;
     /// Id and generation of the receive for fragments that the peer sends before our CTS; generation 0: none.

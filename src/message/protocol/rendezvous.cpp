@@ -27,16 +27,6 @@ namespace {
 STARLING_STATE NoDestroy<RequestIds<SendRequest>> listed_storage;
 constinit auto& listed = listed_storage.value;
 
-/// Returns the receiver's cache distance, for the RTS. A far receiver uses the kernel copy for most messages, which never measures whether
-/// it has moved nearer. So every 32nd RTS reports `near`: the receiver then asks for fragments, whose copies measure the distance.
-CopyPath::CacheDistance reach_of(link::Peer& peer) {
-    constexpr uint32_t kSeldom = 32;
-    if (peer.copies.reach() != CopyPath::CacheDistance::far || ++peer.offers_from_far % kSeldom != 0)
-        return peer.copies.reach();
-    peer.copies.time_next_copy();
-    return CopyPath::CacheDistance::near;
-}
-
 /// Returns whether the message lies in memory that the receiver can map (MPI_Alloc_mem), and then copies itself.
 bool is_reachable(const SendRequest& request) {
     const link::Process& me = link::self();
@@ -83,7 +73,7 @@ bool put(SendRequest& request) {
     offer.pid = own_pid();
     offer.abandoned_sends = abandoned_sends();
     offer.serial = request.serial;
-    offer.reach = reach_of(*request.peer);
+    offer.reach = request.peer->copies.reach();
     offer.waits = request.waits;
     offer.ahead = sends_ahead(request);
     if (request.synchronous && !request.withdrawn) open_verdict(request);
