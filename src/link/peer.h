@@ -111,7 +111,7 @@ inline bool reserve(Peer& peer, uint32_t bytes, PacketSlot& slot) {
 inline void commit(Peer& peer, PacketSlot& slot, uint32_t bytes) {
     if (slot.path) [[unlikely]]
         return slot.path->commit(slot, bytes);
-    peer.shm_path.commit_in_ring(bytes);
+    peer.shm_path.commit_in_ring(bytes, slot.quiet);
 }
 
 /// Sends a small packet now, or as soon as there is room.

@@ -20,20 +20,24 @@ struct Moved {
     uint64_t copies, bytes_copied, packets;
 };
 
+/// Sends short messages from process 0 to process 1 until there is a ring between them.
+void open_connection(Node& node) {
+    for (int i = 0; i < 20; ++i) {
+        if (node.rank == 0) {
+            send_blocking(node, 8, 1, 1);
+        } else {
+            Receiving small(8, false);
+            start_receive(small.request, *node.channel, small.buffer.memory.data(), 8, bytes_type(), 0, 1);
+            progress::wait(small.request);
+        }
+    }
+}
+
 /// Sends a message from process 0 to process 1 and passes the changes of each process's counters to `check`.
 void one_message(const Settings& settings, const Plan& plan, const std::function<void(Node&, const Moved&)>& check) {
     Team team({0, 0});
     team.start(settings, [&](Node& node) {
-        // Open a connection first, so that the counters below count only the message.
-        for (int i = 0; i < 20; ++i) {
-            if (node.rank == 0) {
-                send_blocking(node, 8, 1, 1);
-            } else {
-                Receiving small(8, false);
-                start_receive(small.request, *node.channel, small.buffer.memory.data(), 8, bytes_type(), 0, 1);
-                progress::wait(small.request);
-            }
-        }
+        open_connection(node);  // first, so that the counters below count only the message
         node.barrier(0);
         const Moved before{counters.copies, counters.bytes_copied, counters.messages_ring + counters.messages_inbox};
         if (node.rank == 0) {
@@ -126,6 +130,33 @@ TEST(Protocol, WithoutSingleCopyOnlyFragmentsAreUsed) {
     for (const char* asked : {"auto", "kernel", "both"})
         one_message({{"STARLING_LONG_PROTOCOL", asked}, {"STARLING_SINGLE_COPY", "off"}}, plan(),
                     [](Node&, const Moved& moved) { EXPECT_EQ(moved.copies, 0u); });
+}
+
+// Fragments, of which only the last one wakes the receiver, use rings.
+TEST(Protocol, QuietPacketsOnARingDoNotWakeTheReceiver) {
+    Team team({0, 0});
+    team.start({{"STARLING_DIRECT_THRESHOLD", "4"}}, [](Node& node) {
+        open_connection(node);
+        node.barrier(0);
+        if (node.rank == 0) {
+            link::Peer& peer = node.peer(1);
+            node.wait_for([&] { return peer.shm_path.has_ring(); });
+            job::Doorbell& doorbell = peer.shm_path.region.doorbell();
+            doorbell.sleeping.store(job::kOnFutex);
+            const uint32_t before = doorbell.rings.load();
+            for (const bool quiet : {true, false}) {
+                link::PacketSlot slot;
+                ASSERT_TRUE(link::reserve(peer, 8, slot));
+                slot.header->kind = static_cast<packet::PacketKind>(packet::kKinds);  // ignored by the receiver
+                slot.quiet = quiet;
+                link::commit(peer, slot, 8);
+                EXPECT_EQ(doorbell.rings.load() - before, quiet ? 0u : 1u);
+            }
+            doorbell.sleeping.store(0);
+        }
+        node.barrier(1);
+    });
+    team.expect_success();
 }
 
 // A synchronous send to self completes on both sides at once: the program's next test finds the receive complete.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/counters.h"
 #include "base/no_destroy.h"
 #include "base/process.h"
 #include "base/state.h"
@@ -45,13 +44,6 @@ bool sends_ahead(const SendRequest& request) {
     return request.waits && peer.expects && peer.shm_path.has_ring() && !is_reachable(request);
 }
 
-/// Commits a packet of the ring without waking the receiver: the caller sends more and wakes it then.
-void commit_quietly(link::Peer& peer, uint32_t bytes) {
-    peer.shm_path.out.commit(bytes);
-    ++counters.messages_ring;
-    counters.bytes_ring += bytes;
-}
-
 }  // namespace
 
 void list(SendRequest& request) {
@@ -83,12 +75,9 @@ bool put(SendRequest& request) {
     else if (datatype::is_block(*request.type, request.count))
         offer.address = reinterpret_cast<uint64_t>(datatype::block_address(*request.type, request.buffer));
     std::memcpy(slot.payload, &offer, sizeof offer);
-    if (!offer.ahead) {
-        link::commit(*request.peer, slot, sizeof offer);
-        return true;
-    }
-    commit_quietly(*request.peer, sizeof offer);
-    pieces::put(request, std::min(request.bytes, kAheadBytes), 0, 0);
+    slot.quiet = offer.ahead;  // pieces::put() wakes the receiver
+    link::commit(*request.peer, slot, sizeof offer);
+    if (offer.ahead) pieces::put(request, std::min(request.bytes, kAheadBytes), 0, 0);
     return true;
 }
 

@@ -31,11 +31,12 @@ class ShmPath final : public transport::Path {
         slot.header = &out.header();
         return true;
     }
-    void commit_in_ring(uint32_t bytes) {
+    /// The receiver does not wake for a quiet packet.
+    void commit_in_ring(uint32_t bytes, bool quiet = false) {
         out.commit(bytes);
         ++counters.messages_ring;
         counters.bytes_ring += bytes;
-        job::ring(region.doorbell());
+        if (!quiet) job::ring(region.doorbell());
     }
     /// Delivers at most `most` packets from our ring. Returns whether anything happened.
     template <class F>

@@ -81,7 +81,7 @@ bool ShmPath::reserve_long(uint32_t bytes, transport::PacketSlot& slot) {
 
 void ShmPath::commit(transport::PacketSlot& slot, uint32_t bytes) {
     auto* const cell = static_cast<Cell*>(slot.place);
-    if (!cell && !slot.rotates) return commit_in_ring(bytes);
+    if (!cell && !slot.rotates) return commit_in_ring(bytes, slot.quiet);
     if (!cell) {
         out.commit(bytes, memory().lending_.commit(out.receipt(), this, slot.payload));
         ++counters.messages_ring;
