@@ -24,7 +24,8 @@ constexpr uint64_t kCloseCycles = 10, kNearCycles = 45, kNearLine = 220;
 /// lines from its cache.
 constexpr size_t kShort = 4096;
 constexpr uint16_t kPatience = 128;
-/// One in this many copies is timed where ordinary copies are always best (CopyDestination::rotation).
+/// One in this many copies is timed where ordinary copies are best at this and the next distance: for CopyDestination::rotation, and to
+/// close cores.
 constexpr uint16_t kSeldom = 64;
 
 /// Reads the time stamp counter. The simulator replaces this function (tests/simulation/library.cpp), so it is not inlined.
@@ -77,9 +78,9 @@ void CopyPath::choose(void* to, const void* from, size_t bytes, CopyDestination 
     const bool past = bypasses(reach_, bytes, into);
     // Timing costs more than a copy: without it, the next copy can start before the stores of this one are complete. So it is rare where
     // this copy's kind does not depend on it.
-    const uint16_t period = past || reach_ == CacheDistance::far ? kPatience
-                            : into == CopyDestination::rotation  ? kSeldom
-                                                                 : uint16_t{1};
+    const uint16_t period = past || reach_ == CacheDistance::far                                  ? kPatience
+                            : into == CopyDestination::rotation || reach_ == CacheDistance::close ? kSeldom
+                                                                                                  : uint16_t{1};
     if (until_trial_ % period != 0) {
         --until_trial_;
         return past ? copy_past_caches(to, from, bytes) : static_cast<void>(std::memcpy(to, from, bytes));
