@@ -201,13 +201,11 @@ Task allreduce(const NodeDriver& on, const Exchange& exchange, const void* input
     // Up to this total, it is faster if each participant does the whole reduction than if all enter a second meeting.
     const bool at_once = few && !exchange.inter() && total * static_cast<uint64_t>(exchange.size) <= kFoldedByAll;
     const Operands summands(exchange);
-    if (!fits && !at_once && exchange.size == 2 && !exchange.inter() && total <= kFoldedByTwo)
+    if (!fits && (at_once || (exchange.size == 2 && !exchange.inter() && total <= kFoldedByTwo)))
         return fold_wide(on, kind, input, receive, count, type, op);
-    if (!fits && !at_once) return reduce_wide(on, kind, summands, input, ReductionShare{receive, 0, count}, count, type, op);
+    if (!fits) return reduce_wide(on, kind, summands, input, ReductionShare{receive, 0, count}, count, type, op);
     if (!few) return on(protocol::CombineProtocol<Sums>{{input, receive, count, type, op, summands}, kind});
-    const SlotOperands operands{input, receive, count, type, op, summands.theirs()};
-    if (fits) return on(protocol::ToAll<SlotOperands>{operands, kind});
-    return on(protocol::ToAll<SlotOperands, true>{operands, kind});
+    return on(protocol::ToAll<SlotOperands>{{input, receive, count, type, op, summands.theirs()}, kind});
 }
 
 Task reduce_scatter(const NodeDriver& on, const Exchange& exchange, const void* input, void* receive, const Shares& shares,

@@ -150,16 +150,16 @@ struct Reduction {
     }
 };
 
-/// The operands of two participants, of which each reduces all.
+/// The operands of a few participants, of which each reduces all.
 struct FoldedPieces {
     const void* const input;
     void* const receive;
     const int64_t count;
     const Datatype& type;
     const Op& op;
-    const int me;
+    const int me, n;
     const uint64_t element_bytes = datatype::packed_size(type, 1);
-    const int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(2) / element_bytes);
+    const int64_t most = static_cast<int64_t>(NodeLayout::wide_payload(n) / element_bytes);
     int64_t from = 0;
     FirstError first_error{};
 
@@ -176,10 +176,10 @@ struct FoldedPieces {
             if (i != me || !from_input) return room(i);
             return static_cast<const std::byte*>(datatype::block_address(type, element(input, from, type)));
         };
-        first_error.note(fold(operand, ParticipantRange{0, 2}, element(receive, from, type), elements(), type, op));
+        first_error.note(fold(operand, ParticipantRange{0, n}, element(receive, from, type), elements(), type, op));
         return MPI_SUCCESS;
     }
-    /// Continues after an error, because the other participant waits for this one.
+    /// Continues after an error, because other participants wait for this one.
     bool next(int& error) {
         first_error.note(error);
         from += most;
@@ -257,7 +257,8 @@ Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, 
 Task fold_wide(const NodeDriver& on, uint32_t kind, const void* input, void* receive, int64_t count, const Datatype& type,
                const Op& op) {
     if (count == 0 || type.size == 0) return Task::completed(MPI_SUCCESS);
-    return on(protocol::ToAll<FoldedPieces, true>{{input, receive, count, type, op, on.node().me()}, kind});
+    return on(
+        protocol::ToAll<FoldedPieces, true>{{input, receive, count, type, op, on.node().me(), on.node().participants()}, kind});
 }
 
 PipelinedGather::PipelinedGather(const Exchange& its_exchange, const void* send, int64_t its_count, const Datatype& its_type,

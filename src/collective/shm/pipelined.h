@@ -31,8 +31,8 @@ struct ReductionShare {
 Task reduce_wide(const NodeDriver& on, uint32_t kind, const Operands& summands, const void* input, const ReductionShare& mine,
                  int64_t count, const Datatype& type, const Op& op);
 
-/// Reduces piece by piece, for two participants of one group: each reads the other's operands and reduces all of them. That is as much work
-/// as to divide the reduction, and takes one meeting per piece instead of two.
+/// Reduces piece by piece, for participants of one group: each reads the others' operands and reduces all of them. For two participants
+/// that is as much work as to divide the reduction, and it takes one meeting per piece instead of two.
 Task fold_wide(const NodeDriver& on, uint32_t kind, const void* input, void* receive, int64_t count, const Datatype& type,
                const Op& op);
 
