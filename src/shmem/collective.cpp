@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/kept_memory.h"
 #include "collective/collective_request.h"
 #include "collective/comm_call.h"
 #include "collective/communicator/creation.h"
@@ -66,21 +67,29 @@ struct Combining {
     const void* const from;
 };
 
-/// Runs the body of a function that all members of a team call; the profile counts the call.
+/// Runs the body of a function that all members of a team call; the profile counts the call. The other members wait for this one, even if
+/// it is out of memory.
 template <class F>
 int collectively(Caller caller, F body) {
     const auto inside = [&] {
         const ShmemCall call(caller.name);
+        const KeptMemory::Use use;
         return body();
     };
     return profile::watching ? profile::run_watched(caller.site, inside) : inside();
+}
+
+/// Returns a CommCall on the team's communicator, for an operation that the profile does not count. Refills the memory reserve.
+CommCall inner_call_of(Team& team) {
+    KeptMemory::refill();
+    return CommCall(*team.comm, true);
 }
 
 /// Returns a CommCall on the team's communicator, for arguments that were checked.
 CommCall call_of(Team& team) {
     if (profile::watching) [[unlikely]]
         profile::begin_watched(team.comm->context(), static_cast<uint32_t>(team.size()));
-    return CommCall(*team.comm, true);
+    return inner_call_of(team);
 }
 
 }  // namespace
@@ -92,7 +101,7 @@ int barrier(Team& team) {
 
 bool all_agree(Team& team, bool mine) {
     int32_t yes = mine, all = 0;
-    CommCall call(*team.comm, true);
+    CommCall call = inner_call_of(team);
     const auto& type = datatype::predefined(MPI_INT32_T);
     if (collective::run(call, collective::allreduce(call, &yes, &all, 1, type, datatype::predefined(MPI_MIN))))
         complain_of_failure();
@@ -103,7 +112,7 @@ void check_alike(Team& team, const char* what, int64_t value) {
     if (!config().check) return;
     const int64_t mine[2] = {value, ~value};
     int64_t most[2];
-    CommCall call(*team.comm, true);
+    CommCall call = inner_call_of(team);
     const auto& type = datatype::predefined(MPI_INT64_T);
     if (collective::run(call, collective::allreduce(call, mine, most, 2, type, datatype::predefined(MPI_MAX))))
         complain_of_failure();
@@ -162,7 +171,7 @@ int starling_shmem_collect(Caller caller, void* handle, void* dest, const void* 
         for (size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
         check_symmetric("dest", dest, static_cast<uint64_t>(total_of(counts)));
         check_symmetric("source", source, bytes);
-        CommCall second(*team.comm, true);
+        CommCall second = inner_call_of(team);
         const Blocks blocks(dest, Counts(counts.data()), Counts(begins.data()), byte_type());
         return ended(collective::run(second, collective::allgather(second, source, mine, byte_type(), blocks)));
     });
