@@ -601,7 +601,13 @@ class Output(Case):
             self.wait_for(lambda: not select.select([], [errors], [], 0)[1], "the pipe does not become full")
         pathlib.Path(self.directory, "go").touch()
         self.wait_for(lambda: not self.named("yes"), "the others have not been ended")
-        process.terminate()
+
+        def ended():
+            process.terminate()  # the first may come before mpiexec has reaped the ranks, and is then for them
+            time.sleep(0.2)
+            return process.poll() is not None
+
+        self.wait_for(ended, "mpiexec waits for the reader")
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_a_reader_that_comes_late_gets_all(self):

@@ -82,7 +82,8 @@ class Grace(HostsCase):
             self.assertEqual(process.stdout.readline(), "ready\n")
         process.send_signal(getattr(signal, "SIG" + name))
         out, err = process.communicate(timeout=LIMIT)
-        return out, process.returncode, re.sub("(Terminated|Hangup)\n", "", err)  # the shell's words about its sleep
+        # The shell's words about its sleep, and mpiexec's if rank 1 takes more than two seconds.
+        return out, process.returncode, re.sub("(Terminated|Hangup|mpiexec: other processes still run.*)\n", "", err)
 
     def test_the_slow_rank_writes_its_checkpoint(self):
         for name, code in (("TERM", 143), ("INT", 130), ("HUP", 129)):
