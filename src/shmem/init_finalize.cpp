@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/state.h"
+#include "runtime/error_abort.h"
 #include "runtime/runtime.h"
 #include "shmem/access.h"
 #include "shmem/collective.h"
@@ -143,7 +144,7 @@ void complain(const char* format, ...) {
     va_start(arguments, format);
     print_error(format, arguments);
     va_end(arguments);
-    runtime::abort(1);
+    runtime::abort_by_error(1);
 }
 
 void complain_of_failure() { complain("%.*s", static_cast<int>(failure_text().size()), failure_text().data()); }

@@ -373,7 +373,7 @@ class Messages(HostsCase):
         code, _, err = self.mpiexec("-n", 1, f"{BUILD}/tests/launch/alone", "error")
         self.assertEqual(code, 1)
         self.assertRegex(err, "MPI_Send: .*MPI_ERR_RANK")
-        self.assertRegex(err, r"mpiexec: rank 0 \(.*\), process \d+ on \S+, ended because of an MPI error, with code 1\n$")
+        self.assertRegex(err, r"mpiexec: rank 0 \(.*\), process \d+ on \S+, ended because of an MPI or OpenSHMEM error, with code 1\n$")
 
     def test_messages_name_the_command_that_was_typed(self):
         code, _, err = self.run_command(BUILD / "bin" / "oshrun", "-n", 2, "sh", "-c", "exit 3")

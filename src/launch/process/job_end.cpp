@@ -165,7 +165,7 @@ std::string Launcher::what_happened(const LocalJob& job, uint32_t rank, int stat
         if (cell.aborted.load() == job::kEndedForAll)
             std::snprintf(rest, room, "called shmem_global_exit with code %d", code);
         else if (cell.aborted.load() == job::kEndedByError)
-            std::snprintf(rest, room, "ended because of an MPI error, with code %d", code);
+            std::snprintf(rest, room, "ended because of an MPI or OpenSHMEM error, with code %d", code);
         else
             std::snprintf(rest, room, "called MPI_Abort with code %d", code);
     } else if (WIFSIGNALED(status)) {
