@@ -298,11 +298,13 @@ bool Network::connect_by(NetworkPath& path, bool rc) {
 }
 
 void Network::drop_connection(NetworkPath& path) {
+    path.detach_wire();
     PathConnection& wire = *path.wire_;
     // drop() reports the connection's unfinished streams as stranded, so that the base path carries their remaining bytes.
     if (wire.connection) wire.connection->by.drop(*wire.connection);
     wire.connection = nullptr;
-    wire.broken = false;
+    // Events of this connection that were not handled yet must not count as the next connection's.
+    wire.carries = wire.opened = wire.ended = wire.broken = wire.paused = wire.trusted = false;
 }
 
 /// Makes the path use TCP for a while after RC did not open or broke. The time doubles with each failure.
@@ -359,7 +361,6 @@ void Network::finish(transport::Path& path) {
 
 void Network::release_slot(transport::Path& path) {
     NetworkPath& to = remote(path);
-    to.detach_wire();
     drop_connection(to);
     std::erase(wired_, &to);
     std::erase(told_, &to);
