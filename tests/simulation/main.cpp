@@ -33,6 +33,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "player.h"
+#include "run_times.h"
 #include "transport/network/crypto/cipher.h"
 #include "transport/shm/region.h"
 
@@ -220,6 +221,7 @@ class Runner {
                     " datagrams, %" PRIu64 " of them lost, %" PRIu64 " switches, hash %016" PRIx64 "\n",
                     runs_, failed_.size(), took.count(), static_cast<double>(virtual_ns_) / 1e9, steps_, ranks_, datagrams_,
                     lost_, switches_, hash_);
+        times_.print();
         tell_counters();
         tell_pairs();
         tell_shares();
@@ -357,9 +359,11 @@ class Runner {
 
     void wait_for_one() {
         int status = 0;
-        const pid_t pid = wait(&status);
+        rusage used{};
+        const pid_t pid = wait4(-1, &status, 0, &used);
         const auto at = std::find_if(running_.begin(), running_.end(), [pid](const Running& r) { return r.pid == pid; });
         if (pid < 0 || at == running_.end()) return;
+        times_.add(at->seed, used);
         end(*at, results_[at - running_.begin()], status);
         *at = {};
         --count_;
@@ -391,6 +395,7 @@ class Runner {
     std::vector<Running> running_;
     unsigned count_ = 0;
     std::vector<uint64_t> failed_;
+    RunTimes times_;
     std::map<uint64_t, uint64_t> hashes_;
     uint64_t counted_[kCounters] = {};
     std::map<Features, uint64_t> runs_with_;

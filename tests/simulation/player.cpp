@@ -308,9 +308,9 @@ void Player::compare(const Step& step, const std::vector<char>& in, const MPI_St
         fail_run("step %u's message is from %d, tag %d, %d bytes; it should be from %d, tag %d, %u bytes", step.id,
                  status.MPI_SOURCE, status.MPI_TAG, bytes, source, step.tag, step.bytes);
     const std::vector<char> wanted = message_of(step, step.kind == Kind::exchange && source == step.to && source != step.from);
+    if (wanted.empty() || std::memcmp(wanted.data(), in.data(), wanted.size()) == 0) return;
     const auto wrong = std::mismatch(wanted.begin(), wanted.end(), in.begin());
-    if (wrong.first != wanted.end())
-        fail_run("step %u's message of %u bytes differs from byte %td on", step.id, step.bytes, wrong.first - wanted.begin());
+    fail_run("step %u's message of %u bytes differs from byte %td on", step.id, step.bytes, wrong.first - wanted.begin());
 }
 
 void Player::check_crowd(const Step& step, const std::vector<char>& in, const MPI_Status& status) {

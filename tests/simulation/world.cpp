@@ -47,9 +47,9 @@ void fail_run(const char* format, ...) {
 World::World(uint64_t seed) : random(seed) {
     limit = now + 300'000'000'000;
     static constexpr uint64_t kPatience[] = {2, 8, 50, 1000};
-    static constexpr uint64_t kLooks[] = {4, 16, 64};
+    static constexpr uint64_t kLooks[] = {2, 4, 6};
     patience_ = random.one_of(kPatience);
-    looks_per_doubling_ = random.one_of(kLooks);
+    log_looks_ = random.one_of(kLooks);
     the_world = this;
 }
 
@@ -149,8 +149,8 @@ void World::leave() {
 // Time grows faster while processes only poll: otherwise two seconds of a peer's silence would take millions of polls. However many
 // processes poll, those with work keep their share of time.
 void World::look(uint64_t ns) {
-    const uint64_t doublings = std::min<uint64_t>(looks_++ / looks_per_doubling_, 20);
-    now += std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
+    const uint64_t doublings = std::min<uint64_t>(looks_++ >> log_looks_, 20);
+    now += doublings == 0 ? ns : std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
 }
 
 void World::pass(uint64_t ns) {
@@ -160,7 +160,7 @@ void World::pass(uint64_t ns) {
         run_events();
         if (current_->state != Process::State::runnable) return leave();
     }
-    if (random.one_in(looks_ > looks_per_doubling_ ? 2 : patience_)) leave();
+    if (looks_ > uint64_t{1} << log_looks_ ? random.one_in(2) : random.one_in(patience_)) leave();
 }
 
 void World::yield() {

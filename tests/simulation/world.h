@@ -124,8 +124,9 @@ class World {
     Process* current_ = nullptr;
     uint64_t looks_ = 0;
     uint64_t patience_;  ///< average number of calls before another process gets a turn
-    /// number of polls without other events after which a poll takes twice as much time: a process that only polls the clock is waiting
-    uint64_t looks_per_doubling_;
+    /// logarithm of the number of polls without other events after which a poll takes twice as much time: a process that only polls the
+    /// clock is waiting
+    uint64_t log_looks_;
     uint64_t hash_ = 0xcbf29ce484222325ull, switches_ = 0;
     std::string why_;  ///< why the run has ended too early; empty: it has not
 };
