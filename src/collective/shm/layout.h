@@ -41,9 +41,9 @@ class NodeLayout {
 
     NodeLayout(std::byte* base, int n) : base_(base), n_(n) {}
 
-    /// Returns the number of slots that a participant uses in rotation. A participant whose data others read may be that many operations
-    /// ahead of them. The further ranks that share a core can be ahead, the less often the core must switch between them. Two slots suffice
-    /// for two participants, and stay in the caches.
+    /// Returns the number of slots, a power of two, that a participant uses in rotation. A participant whose data others read may be that
+    /// many operations ahead of them. The further ranks that share a core can be ahead, the less often the core must switch between them.
+    /// Two slots suffice for two participants, and stay in the caches.
     static constexpr uint32_t slot_turns(int n) { return n > 2 ? 4 : 2; }
     /// Returns the payload bytes of a participant's slot.
     static uint32_t slot_payload(int n) { return n <= 64 ? 4096 : n <= 128 ? 2048 : 1024; }
@@ -75,8 +75,8 @@ class NodeLayout {
 
     /// Returns a participant's slot for operation `sequence`; there are slot_turns(), used in turn.
     StageHeader& slot(int participant, uint32_t sequence) const {
-        return at(slots_offset(n_) +
-                  (static_cast<size_t>(participant) * slot_turns(n_) + sequence % slot_turns(n_)) * slot_bytes(n_));
+        const uint32_t turns = slot_turns(n_);
+        return at(slots_offset(n_) + (static_cast<size_t>(participant) * turns + (sequence & (turns - 1))) * slot_bytes(n_));
     }
     /// Returns a participant's pipeline buffer for a piece that did not fit into its outbox; the slot's header describes it. Unused buffers
     /// cost no memory.

@@ -126,19 +126,20 @@ struct ToRoot {
     uint64_t room_bytes() const requires(!Wide) { return data.room_bytes(); }
     bool writes(auto& stage) const { return first <= stage.me() && stage.me() < last; }
     uint32_t turns(auto& stage) const { return writes(stage) ? NodeLayout::slot_turns(stage.participants()) : 0; }
-    bool find_room(auto& stage) {
-        if (!writes(stage) || (Wide && stage.me() == root)) return true;
-        if constexpr (Wide)
-            room = stage.own_room(stage.own_slot(), data.bytes());
-        else
-            room = NodeLayout::payload(stage.own_slot(), data.bytes());
+    bool find_room(auto& stage) requires(Wide) {
+        if (!writes(stage) || stage.me() == root) return true;
+        room = stage.own_room(stage.own_slot(), data.bytes());
         return room != nullptr;
     }
     bool put(auto& stage) {
         const bool is_root = stage.me() == root;
         if (writes(stage)) {
-            if (room) data.write(stage.sync(), room);
-            stage.put(stage.own_slot(), kind, data.bytes());
+            NodeLayout::StageHeader& header = stage.own_slot();
+            if constexpr (!Wide)
+                data.write(stage.sync(), NodeLayout::payload(header, data.bytes()));
+            else if (room)
+                data.write(stage.sync(), room);
+            stage.put(header, kind, data.bytes());
             if (!is_root) stage.sync().wake(root);
         }
         if constexpr (Wide)
