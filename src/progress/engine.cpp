@@ -255,8 +255,11 @@ void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) 
             idle.reset();
             if (++busy % kBusyWaits == 0 && link::deaths_are_news()) [[unlikely]]
                 check_liveness();
+            if (!threads_at_once()) continue;
+            // A condition that has held once is not evaluated again: it may have taken what it found.
+            if (condition(argument)) break;
             // The event may concern another thread, which needs the lock to handle it; polls report the event again until then.
-            if (threads_at_once() && !condition(argument)) yield_lock();
+            yield_lock();
         }
     }
     if (!anyone_waits()) arm();

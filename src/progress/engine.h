@@ -39,8 +39,8 @@ void notify();
 /// Wait site of a wait about which nothing is known but the calling MPI function.
 inline constexpr WaitSite kSomewhere{};
 
-/// Blocks until `condition(argument)` holds. The condition is evaluated after each poll, so it must be cheap. `site` must stay alive until
-/// the return.
+/// Blocks until `condition(argument)` holds. The condition is evaluated after each poll, so it must be cheap, and not again once it has held.
+/// `site` must stay alive until the return.
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site = kSomewhere);
 
 template <class F>

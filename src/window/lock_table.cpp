@@ -16,6 +16,7 @@ LockTable::LockTable(void* memory, uint32_t processes)
 
 bool LockTable::try_shared(uint32_t who, uint32_t target) {
     LockSlot& slot = slots_[target];
+    if (mark(who, target).load(std::memory_order_relaxed) != 0) return true;
     if (slot.exclusive.load(std::memory_order_relaxed) != 0) return false;
     mark(who, target).store(1);
     if (slot.exclusive.load() == 0) return true;

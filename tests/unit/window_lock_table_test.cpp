@@ -46,6 +46,14 @@ TEST_F(LockTableTest, AnExclusiveLockExcludesAll) {
     EXPECT_TRUE(board.try_shared(3, 0));
 }
 
+TEST_F(LockTableTest, AHolderThatTriesAgainHolds) {
+    EXPECT_TRUE(board.try_shared(0, 3));
+    EXPECT_FALSE(board.try_exclusive(here(1), 3));
+    EXPECT_TRUE(board.try_shared(0, 3)) << "the holder would wait for the process that waits for it";
+    board.release_shared(0, 3);
+    EXPECT_TRUE(board.try_exclusive(here(1), 3));
+}
+
 TEST_F(LockTableTest, WritersDoNotStarve) {
     EXPECT_TRUE(board.try_shared(0, 3));
     EXPECT_FALSE(board.try_exclusive(here(1), 3));
