@@ -28,8 +28,18 @@ constexpr uint16_t kPatience = 128;
 /// close cores.
 constexpr uint16_t kSeldom = 64;
 
-/// Reads the time stamp counter. The simulator replaces this function (tests/simulation/library.cpp), so it is not inlined.
-[[gnu::noinline]] uint64_t cycles_now() { return __rdtsc(); }
+/// Reads the time stamp counter. The simulator replaces this function by a jump (tests/simulation/library.cpp). So it is not inlined, and
+/// callers must not rely on the registers that it leaves alone.
+#ifdef __clang__
+[[gnu::noinline]]
+#else
+[[gnu::noipa]]
+#endif
+uint64_t
+cycles_now() {
+    asm volatile(".byte 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0");  // one instruction without effect, which makes room for the jump
+    return __rdtsc();
+}
 
 /// Returns how many cycles it takes to take over a cache line of [to, to + bytes), which will be overwritten: at least kWayMatters bytes.
 uint64_t cycles_of_one_line(void* to) {

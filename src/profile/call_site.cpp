@@ -50,8 +50,10 @@ bool is_standard_name(std::string_view name) {
 
 CallerKind kind_of(const void* address) {
     Dl_info info{};
-    // The call may be the function's last instruction, and the return address in the next function.
-    if (dladdr(static_cast<const char*>(address) - 1, &info) == 0 || !info.dli_fname) return CallerKind::program;
+    // The call may be the function's last instruction, and the return address in the next function. The outermost frame of a stack may have
+    // a null return address.
+    const auto* const call = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(address) - 1);
+    if (dladdr(call, &info) == 0 || !info.dli_fname) return CallerKind::program;
     const std::string_view path(info.dli_fname), name = path.substr(path.rfind('/') + 1);
     if (is_mpi_library(name) || (info.dli_sname && is_standard_name(info.dli_sname))) return CallerKind::wrapper;
     return is_in_binding(path) ? CallerKind::python : CallerKind::program;

@@ -361,8 +361,8 @@ class Starting(Case):
 
     def test_small_stacks_suffice(self):
         """No function may keep 64 KB on the stack. A thread's stack is as long as the limit, unless its creator chooses the length."""
-        hello = str(BUILD / "examples" / "hello")
-        for words in ([MPIEXEC, "-n", 2, "true"], [MPIEXEC, "-n", 2, "-genv", "STARLING_WAIT", "thread", hello],
+        program = str(BUILD / "tests" / "mpi" / "ordering")
+        for words in ([MPIEXEC, "-n", 2, "true"], [MPIEXEC, "-n", 2, "-genv", "STARLING_WAIT", "thread", program],
                       [str(BUILD / "bin" / "starling"), "info"]):
             process = self.popen("sh", "-c", 'ulimit -s 64; exec "$@"', "sh", *words)
             out, err = process.communicate(timeout=LIMIT)

@@ -34,8 +34,11 @@ struct File {
     std::vector<Elf64_Phdr> parts;  ///< program headers of the loaded segments
 };
 
-/// Returns the offset of the function in the file; 0: the file does not contain its symbol.
-uint64_t place_of(const char* function, const char* bytes) {
+/// The offset and length of a function in the file; both 0: the file does not contain its symbol.
+struct FunctionPlace {
+    uint64_t offset = 0, bytes = 0;
+};
+FunctionPlace place_of(const char* function, const char* bytes) {
     const auto read = [&](uint64_t at, auto& out) { std::memcpy(&out, bytes + at, sizeof out); };
     Elf64_Ehdr header;
     read(0, header);
@@ -51,29 +54,29 @@ uint64_t place_of(const char* function, const char* bytes) {
                 std::strcmp(bytes + names.sh_offset + symbol.st_name, function) != 0)
                 continue;
             read(header.e_shoff + symbol.st_shndx * sizeof code, code);
-            return code.sh_offset + symbol.st_value - code.sh_addr;
+            return {code.sh_offset + symbol.st_value - code.sh_addr, symbol.st_size};
         }
     }
-    return 0;
+    return {};
 }
 
 /// Replaces the pause between two polls of the rings by a return. In a simulation no other process runs meanwhile and the clock stands
 /// still; the pauses took a sixth of a run's time.
 void leave_out_pauses(char* bytes) {
     constexpr char kReturn = '\xc3';
-    if (const uint64_t at = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes)) bytes[at] = kReturn;
+    const FunctionPlace pause = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes);
+    if (pause.bytes > 0) bytes[pause.offset] = kReturn;
 }
 
 /// Replaces the processor's counter, by which the library times its copies, by a simulated one: otherwise equal seeds could differ.
 void simulate_cycles(char* bytes) {
 #ifdef __SSE2__
-    const uint64_t at = place_of("_ZN8starling12_GLOBAL__N_110cycles_nowEv", bytes);
-    if (at == 0) give_up("cycles_now()", "the library does not have it");
+    const FunctionPlace counter = place_of("_ZN8starling12_GLOBAL__N_110cycles_nowEv", bytes);
     const uint64_t target = reinterpret_cast<uint64_t>(&simulated_cycles);
     char jump[] = "\x48\xb8........\xff\xe0";  // movabs $target, %rax; jmp *%rax
-    static_assert(sizeof jump - 1 <= 16);      // functions begin at multiples of 16 bytes
+    if (counter.bytes < sizeof jump - 1) give_up("cycles_now()", "the library does not have it, or it is shorter than a jump");
     std::memcpy(jump + 2, &target, sizeof target);
-    std::memcpy(bytes + at, jump, sizeof jump - 1);
+    std::memcpy(bytes + counter.offset, jump, sizeof jump - 1);
 #endif
 }
 
