@@ -210,6 +210,9 @@ static void only_classes(void) {
 
 // A window's memory is a file, so limits of files and of descriptors apply. The text names the limit, on every rank.
 static void limits_of_windows(int shared) {
+    MPI_Comm host;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    OK(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN));
     const struct {
         int resource;
         rlim_t limit;
@@ -224,12 +227,13 @@ static void limits_of_windows(int shared) {
         CHECK(setrlimit(limits[i].resource, &low) == 0, "setrlimit");
         long* memory = NULL;
         MPI_Win window = MPI_WIN_NULL;
-        const int code = shared ? MPI_Win_allocate_shared(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window)
+        const int code = shared ? MPI_Win_allocate_shared(1 << 20, 1, MPI_INFO_NULL, host, &memory, &window)
                                 : MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
         CHECK(setrlimit(limits[i].resource, &before) == 0, "setrlimit");
         expect(code, MPI_ERR_NO_MEM, shared ? "bytes of the shared window: " : "rank 0 cannot allocate its part of the window");
         expect(code, MPI_ERR_NO_MEM, limits[i].remedy);
     }
+    OK(MPI_Comm_free(&host));
 }
 
 int main(int argc, char** argv) {
