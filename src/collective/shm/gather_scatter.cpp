@@ -54,16 +54,24 @@ struct LongGatheredBlocks : GatheredBlocks {
     }
 };
 
-struct Scattered {
+struct ScatteredBlocks {
     Blocks send;
     void* receive;
     int64_t count;
     const Datatype& type;
     ParticipantRange range;
-    int me;
-    bool is_root;
+    int me, root;
     uint32_t block;
 
+    /// Copies the root's own block, which does not use the stage.
+    int copy_own() const {
+        const int mine = me - range.first;
+        if (me != root || !range.has(me) || receive == MPI_IN_PLACE) return MPI_SUCCESS;
+        return datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
+    }
+};
+
+struct Scattered : ScatteredBlocks {
     uint32_t bytes() const { return block; }
     uint64_t room_bytes() const { return static_cast<uint64_t>(range.last - range.first) * block; }
     void write(EngineSync& sync, std::byte* payload) const {
@@ -74,25 +82,16 @@ struct Scattered {
         unpack(type, count, receive, payload + static_cast<size_t>(me - range.first) * block);
         return MPI_SUCCESS;
     }
-    /// Copies the root's own block, which does not use the stage. Returns false: no piece follows.
+    /// Returns false: no piece follows.
     bool next(int& error) const {
-        const int mine = me - range.first;
-        if (is_root && range.has(me) && receive != MPI_IN_PLACE && error == MPI_SUCCESS)
-            error = datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive);
+        if (error == MPI_SUCCESS) error = copy_own();
         return false;
     }
 };
 
 /// Blocks that do not fit into a ring buffer together. Each piece has whole blocks, for consecutive readers. The first ones follow the
 /// root, and can go on while the root writes the others' blocks.
-struct LongScattered {
-    Blocks send;
-    void* receive;
-    int64_t count;
-    const Datatype& type;
-    ParticipantRange range;
-    int me, root;
-    uint32_t block;
+struct LongScattered : ScatteredBlocks {
     uint64_t room;
     int size = range.last - range.first;
     int readers = size - range.has(root);
@@ -125,9 +124,7 @@ struct LongScattered {
         first_error.note(error);
         from += per_piece;
         if (from < readers) return true;
-        const int mine = me - range.first;
-        if (me == root && range.has(me) && receive != MPI_IN_PLACE)
-            first_error.note(datatype::copy(send.type(mine), send.count(mine), send.at(mine), type, count, receive));
+        first_error.note(copy_own());
         error = first_error;
         return false;
     }
@@ -151,14 +148,12 @@ Task scatter(const NodeDriver& on, int root, ParticipantRange range, const Block
     const int me = on.node().me();
     const auto block = static_cast<uint32_t>(me == root ? send.bytes(0) : datatype::packed_size(type, count));
     const uint32_t kind = kind_of(CollectiveKind::scatter, root);
-    const auto blocks = static_cast<uint64_t>(range.last - range.first);
-    if (blocks * block > NodeLayout::kRingPayload) {
+    const ScatteredBlocks blocks{send, receive, count, type, range, me, root, block};
+    if (static_cast<uint64_t>(range.last - range.first) * block > NodeLayout::kRingPayload) {
         const uint64_t room = NodeLayout::wide_payload(on.node().participants());
-        return on(protocol::FromRoot<LongScattered, true>{
-            {send, receive, count, type, range, me, root, block, room}, kind, root, range.has(me)});
+        return on(protocol::FromRoot<LongScattered, true>{{blocks, room}, kind, root, range.has(me)});
     }
-    return on(
-        protocol::FromRoot<Scattered>{{send, receive, count, type, range, me, me == root, block}, kind, root, range.has(me)});
+    return on(protocol::FromRoot<Scattered>{{blocks}, kind, root, range.has(me)});
 }
 
 }  // namespace starling::collective::node
