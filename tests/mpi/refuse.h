@@ -19,7 +19,7 @@ static const char* const kNames[kKinds] = {"mmap",    "mprotect", "memfd_create"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { kCanRefuse = 0 };  // with a sanitizer, which has its own allocator and intercepts these calls
-static volatile int refused_kind, refused_in;
+__attribute__((unused)) static volatile int refused_kind, refused_in, refused_for_ever;
 __attribute__((unused)) static int is_refused(int kind, int error) { return kind == error; }
 #else
 enum { kCanRefuse = 1 };

@@ -190,15 +190,7 @@ TEST(Protocol, MessagesFromMemoryThatTheReceiverMapsAreCopiedOnce) {
     Team team({0, 0});
     // From STARLING_SPLIT_LIMIT on the sender copies a part, by the kernel.
     team.start({{"STARLING_DIRECT_THRESHOLD", "4"}, {"STARLING_SPLIT_LIMIT", "1099511627776"}}, [&](Node& node) {
-        for (int i = 0; i < 20; ++i) {  // opens a connection
-            if (node.rank == 0) {
-                send_blocking(node, 8, 1, 1);
-            } else {
-                Receiving small(8, false);
-                start_receive(small.request, *node.channel, small.buffer.memory.data(), 8, bytes_type(), 0, 1);
-                progress::wait(small.request);
-            }
-        }
+        open_connection(node);
         const link::Process& me = link::self();
         const link::SegmentRegion own(me.job->segment().region(me.rank));
         const uint64_t before = counters.messages_ring + counters.messages_inbox;
