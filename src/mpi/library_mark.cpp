@@ -1,4 +1,5 @@
-// The note that tells Starling's library and shims from other vendors' files of the same names. The linker puts notes into the first page of the file.
+// The note that tells Starling's library and shims from other vendors' files of the same names. The linker puts notes into the first page of
+// the file.
 #include "base/library_mark.h"
 
 namespace starling {

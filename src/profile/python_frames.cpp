@@ -19,8 +19,8 @@ namespace starling::profile {
 namespace {
 
 constexpr uint64_t kLongestName = 4096;  ///< limit of the length of a file's or function's name, bytes
-constexpr uint8_t kOwnedByC =
-    3;  ///< lowest _PyInterpreterFrame::owner of a frame that stands for C code; 3.14 has two such values
+/// The lowest _PyInterpreterFrame::owner of a frame that stands for C code; 3.14 has two such values.
+constexpr uint8_t kOwnedByC = 3;
 constexpr uint64_t kTags = 7;  ///< bits of a reference that are not of its address; set from 3.14 on
 
 /// Offsets of members, bytes; those of a frame are in _PyInterpreterFrame, those of code in PyCodeObject.

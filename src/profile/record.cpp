@@ -76,8 +76,8 @@ class Recorder {
     const uint32_t rank_;
     const uint64_t started_;
     bool reports_sizes_;  ///< whether reports have sizes, modules and cores; false if the launcher's release does not know them
-    bool is_understood_ =
-        false;  ///< whether the root of the job, whose release is not known here, has accepted one that has them
+    /// Whether the root of the job, whose release is not known here, has accepted a report that has them.
+    bool is_understood_ = false;
     uint64_t since_1970_;
     std::deque<ProfileReport::PhaseRecord> waiting_;
     size_t bytes_ = 0;                                          ///< size of the records still to be reported, bytes

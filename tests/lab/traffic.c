@@ -1,7 +1,8 @@
 /* Test traffic for fault injection: every process exchanges messages of changing sizes with changing partners and checks every byte, for a
  * given time or without end.
  *
- * traffic SECONDS [LARGEST [FILE]] 0 seconds: without end, or until rank 0 sees FILE. Rank 0 prints "running" when all have started and, at the end, the number of rounds.
+ * traffic SECONDS [LARGEST [FILE]] 0 seconds: without end, or until rank 0 sees FILE. Rank 0 prints "running" when all have started and, at
+ * the end, the number of rounds.
  * Messages have 1 to LARGEST bytes (default 300000). */
 #include <mpi.h>
 #include <stdio.h>

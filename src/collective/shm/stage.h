@@ -1,8 +1,8 @@
 // The shared-memory stage: collective operations through memory that all participants share.
 //
-// Operations have the same numbers on all participants. A participant writes its operand to its slot (there are several, used in turn) or, as
-// the root of a broadcast, to the next buffer of a ring. Then it writes the operation's number into the header. A buffer is reused only
-// when every participant has finished the operation that used it last. For that, each participant publishes the number of the last
+// Operations have the same numbers on all participants. A participant writes its operand to its slot (there are several, used in turn)
+// or, as the root of a broadcast, to the next buffer of a ring. Then it writes the operation's number into the header. A buffer is reused
+// only when every participant has finished the operation that used it last. For that, each participant publishes the number of the last
 // operation that it has finished. A meeting (an operation that no participant leaves before all have entered) makes this check unnecessary:
 // all have finished the operations before it.
 //

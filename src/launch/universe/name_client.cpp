@@ -158,8 +158,7 @@ void NameClient::on_lost() {
     if (hopeless && prctl(PR_GET_DUMPABLE) != 1)
         problem =
             "the daemon closes each connection, because /proc hides the launcher from it; give the launcher's program file "
-            "read "
-            "permission, or set XDG_RUNTIME_DIR to a directory of yours with mode 0700";
+            "read permission, or set XDG_RUNTIME_DIR to a directory of yours with mode 0700";
     if (hopeless || !connect(problem)) {
         fail_all("names can't be published or looked up: " + problem);
         return;
