@@ -26,14 +26,15 @@ constexpr size_t kSentenceRoom = 512;
 static_assert(kSentenceRoom >= MPI_MAX_ERROR_STRING);
 
 struct KeptSentence {
-    int code;  // 0: unused
+    int code;
     const char* function;
     char text[kSentenceRoom];
 };
 
 STARLING_STATE Mutex sentence_mutex;
-// The ring of sentences, allocated at the first failure. Entry n has the serials that are n modulo kSentences.
-STARLING_STATE KeptSentence* kept = nullptr;
+// The ring of sentences. Entry n has the serials that are n modulo kSentences; its memory is allocated at its first use. Allocated at once,
+// the ring would cost the first failure 33 page faults, which delay all ranks that learn of a death.
+STARLING_STATE KeptSentence* kept[kSentences];
 STARLING_STATE uint32_t next_serial = kCounterStart % kSerials;
 // Number of codes made so far, at most kSerials.
 STARLING_STATE uint32_t made = 0;
@@ -49,7 +50,7 @@ bool can_have_sentence(int error_class) {
 
 KeptSentence* entry_of(int code) {
     if (code < kMark) return nullptr;  // MPI_SUCCESS is not the code 0 of an unused entry
-    KeptSentence* entry = kept ? &kept[serial_of(code) % kSentences] : nullptr;
+    KeptSentence* entry = kept[serial_of(code) % kSentences];
     return entry && entry->code == code ? entry : nullptr;
 }
 
@@ -66,17 +67,16 @@ int keep_sentence(int error, const char* function) {
     const std::string_view text = failure_text();
     if (text.empty() || !can_have_sentence(error) || config().error_codes == ErrorCodes::classes) return error;
     const MutexGuard guard(sentence_mutex);
+    KeptSentence*& entry = kept[next_serial % kSentences];
     // Out of memory may be what has failed, so an allocation that fails is not an error.
-    if (!kept) kept = new (std::nothrow) KeptSentence[kSentences]{};
-    if (!kept) return error;
-    const int code = new_code(error);
-    KeptSentence& entry = kept[serial_of(code) % kSentences];
-    entry.code = code;
-    entry.function = function;
+    if (!entry) entry = new (std::nothrow) KeptSentence;
+    if (!entry) return error;
+    entry->code = new_code(error);
+    entry->function = function;
     const size_t length = std::min(text.size(), kSentenceRoom - 1);
-    std::memcpy(entry.text, text.data(), length);
-    entry.text[length] = '\0';
-    return code;
+    std::memcpy(entry->text, text.data(), length);
+    entry->text[length] = '\0';
+    return entry->code;
 }
 
 bool has_kept_sentence(int code) {

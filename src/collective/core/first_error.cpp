@@ -15,14 +15,13 @@ namespace {
 /// Number of stored error texts. Views are copied and the copies are not counted, so texts are overwritten in rotation. After this many
 /// later errors, an error is reported without its text.
 constexpr uint32_t kSentences = 256;
-struct Sentences {
-    struct {
-        bool used = false;
-        uint32_t number;
-        char text[1024];  ///< text, left uninitialized, so that the system allocates its pages only when they are written
-    } at[kSentences];
+struct Sentence {
+    uint32_t number;
+    char text[1024];
 };
-STARLING_STATE Sentences* sentences = nullptr;  ///< stored error texts, allocated at the first error
+/// The stored error texts. Each is allocated at its first use: all together would cost the first error 65 page faults, and a rank that learns
+/// of a death should return at once.
+STARLING_STATE Sentence* sentences[kSentences];
 STARLING_STATE uint32_t next_number = kCounterStart;
 
 }  // namespace
@@ -30,20 +29,18 @@ STARLING_STATE uint32_t next_number = kCounterStart;
 void FirstError::record(int error) {
     error_ = error;
     number_ = next_number++;
-    if (!sentences) sentences = new (std::nothrow) Sentences;
-    if (!sentences) return;  // If there is no memory for texts, only the error class is reported.
-    auto& place = sentences->at[number_ % kSentences];
+    Sentence*& place = sentences[number_ % kSentences];
+    if (!place) place = new (std::nothrow) Sentence;
+    if (!place) return;  // If there is no memory for texts, only the error class is reported.
     const std::string_view text = failure_text();
-    place.used = true;
-    place.number = number_;
-    std::snprintf(place.text, sizeof place.text, "%.*s", static_cast<int>(text.size()), text.data());
+    place->number = number_;
+    std::snprintf(place->text, sizeof place->text, "%.*s", static_cast<int>(text.size()), text.data());
 }
 
 void FirstError::restore_text() const {
     clear_failure();
-    if (!sentences) return;
-    const auto& place = sentences->at[number_ % kSentences];
-    if (place.used && place.number == number_ && place.text[0]) fail(error_, "%s", place.text);
+    const Sentence* const place = sentences[number_ % kSentences];
+    if (place && place->number == number_ && place->text[0]) fail(error_, "%s", place->text);
 }
 
 }  // namespace starling::collective
