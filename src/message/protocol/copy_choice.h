@@ -1,5 +1,6 @@
 // The rule by which data of a message above STARLING_EAGER_LIMIT moves within a host, in one place: a table by the cache distance of the
-// two processes, and the conditions around it. Times are those of docs/measurements/fragments-2026-11-26.md.
+// two processes, and the conditions around it. Times are those of docs/measurements/fragments-2026-11-26.md. Between 2 and 3 the rule only
+// gives the first choice: timed_copy.h times both with the program's messages and then prefers the faster.
 //
 //   1. Memory of MPI_Alloc_mem or a window, which the receiver can map: one copy by loads, by the receiver, and from STARLING_SPLIT_LIMIT
 //      on by both. Fragments of the same memory take 2 to 3 times as long. The sender sends none ahead.

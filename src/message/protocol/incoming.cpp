@@ -7,6 +7,7 @@
 #include "datatype/datatype.h"
 #include "message/completion.h"
 #include "message/protocol/rdma_write.h"
+#include "message/protocol/timed_copy.h"
 #include "message/request_ids.h"
 #include "transport/stream.h"
 
@@ -21,6 +22,7 @@ STARLING_STATE uint32_t next_generation = kCounterStart;
 void end(ReceiveRequest& request, int error, bool at_once = false) {
     rdma_write::call_off(request, at_once);
     receives.remove(request.serial);
+    timed_copy::completed(request);
     delete request.coverage;
     request.coverage = nullptr;
     finish(request, error);

@@ -10,6 +10,7 @@
 #include "link/host_memory.h"
 #include "message/completion.h"
 #include "message/protocol/pieces.h"
+#include "message/protocol/timed_copy.h"
 
 namespace starling::message::kernel_copy {
 
@@ -71,6 +72,7 @@ bool start(const Matched& message) {
 
 void settle(const Matched& message, int error) {
     ReceiveRequest& request = message.request;
+    timed_copy::completed(request);
     if (error == ESRCH) {
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
                                     request.outcome.source, static_cast<unsigned long long>(message.offer.bytes)));

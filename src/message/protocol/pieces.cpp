@@ -13,17 +13,12 @@
 
 namespace starling::message::pieces {
 
-namespace {
-
-/// Returns whether fragments would arrive through the ring without delay: the sender waits in the library, has a core, and is not busy
-/// reading from this process. Fragments are then faster than the kernel's copy, which takes what the sender has just written out of the
-/// sender's cache line by line.
-bool arrive_without_delay(const link::Peer& peer, const Rts& offer, uint64_t bytes) {
-    const CopyChoice& choice = copy_choice(offer.reach);
-    if (bytes > fragments_up_to(choice, live(config().stream_limit))) return false;
+bool arrive_without_delay(const link::Peer& peer, const Rts& offer) {
     if (progress::core_is_crowded() || peer.open_offers > 1) return false;
     return offer.waits || peer.shm_path.region.presence().waiting.load(std::memory_order_relaxed) != 0;
 }
+
+namespace {
 
 uint32_t next_bytes(const SendRequest& request) {
     const uint64_t rest = request.bytes - request.moved;
@@ -69,7 +64,8 @@ bool pays(const Matched& message) {
     if (!kernel_copy::is_possible(message)) return true;
     // This includes messages to this process itself: as fragments the send would be complete before the receive.
     if (kernel_copy::is_mapped(message)) return false;
-    return arrive_without_delay(message.peer(), message.offer, message.bytes);
+    if (message.bytes > fragments_up_to(copy_choice(message.offer.reach), live(config().stream_limit))) return false;
+    return arrive_without_delay(message.peer(), message.offer);
 }
 
 bool start(const Matched& message) {

@@ -20,6 +20,10 @@ bool is_possible(const Matched& message);
 bool pays(const Matched& message);
 bool start(const Matched& message);
 
+/// Returns whether fragments would arrive through the ring without delay: the sender waits in the library, has a core, and is not busy reading
+/// from this process.
+bool arrive_without_delay(const link::Peer& peer, const Rts& offer);
+
 // Functions of the sender.
 /// Sends fragments up to byte `until`, but at most kAtOnce, addressed to the receive with that request id (0, 0: sent before a CTS). Then
 /// wakes the receiver if it sleeps. Returns whether they have been sent; otherwise there was no room.

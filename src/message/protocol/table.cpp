@@ -11,6 +11,7 @@
 #include "message/protocol/rdma_read.h"
 #include "message/protocol/rdma_write.h"
 #include "message/protocol/stream.h"
+#include "message/protocol/timed_copy.h"
 
 namespace starling::message {
 
@@ -101,6 +102,7 @@ void fetch(const Matched& message) {
     const LongProtocol asked = live(config().long_protocol);
     for (const Protocol& row : kProtocols)
         if (asked != LongProtocol::automatic && row.choice == asked && row.is_possible(message) && row.start(message)) return;
+    if (asked == LongProtocol::automatic && timed_copy::applies(message) && timed_copy::start(message)) return;
     for (const Protocol& row : kProtocols)
         if (row.is_possible && row.is_possible(message) && row.pays(message) && row.start(message)) return;
 }

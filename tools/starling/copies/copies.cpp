@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/live.h"
 #include "copy_bench.h"
 #include "message/protocol/copy_choice.h"
+#include "message/protocol/timed_copy.h"
 
 namespace starling {
 
@@ -31,6 +33,12 @@ uint64_t most_in_pieces(const message::CopyChoice& choice) {
     return message::fragments_up_to(choice, static_cast<uint64_t>(live(config().stream_limit)));
 }
 
+/// Returns whether the library, which times its messages (message/protocol/timed_copy.h), comes to prefer the kernel's copy to fragments.
+bool kernel_is_faster(const CopyTimes& times) {
+    const double fragments = times.past_caches < 0 ? times.ordinary : std::min(times.ordinary, times.past_caches);
+    return times.kernel >= 0 && times.kernel < message::timed_copy::kClearlyLess * fragments;
+}
+
 /// Applies the rule of message/protocol/copy_choice.h to a sender that waits for its message.
 ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
     const LongProtocol asked = live(config().long_protocol);
@@ -40,6 +48,7 @@ ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
     for (const auto& [protocol, name] : {std::pair{LongProtocol::pieces, "pieces"}, std::pair{LongProtocol::kernel, "kernel"},
                                          std::pair{LongProtocol::both, "both"}})
         if (asked == protocol) return {name, "STARLING_LONG_PROTOCOL selects it"};
+    if (kernel_is_faster(times)) return {"kernel", "the messages' own times show that it is faster than fragments"};
     const message::CopyChoice& choice = message::copy_choice(distance);
     const uint64_t most = most_in_pieces(choice);
     if (most == kAnyLength) return {"pieces", fmt::format("any size in class {}", choice.name)};
