@@ -17,6 +17,7 @@ struct RankFailure {
     int exit_code = 1;     ///< exit code that mpiexec returns for this failure
     bool aborted = false;  ///< true: the rank called MPI_Abort
     std::string sentence;  ///< sentence that names the rank, process and host, and the cause
+    bool before_arrival = false;  ///< true: the rank had not reached the end of MPI_Init
 };
 
 class Controller {

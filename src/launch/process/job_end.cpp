@@ -95,12 +95,12 @@ void Launcher::note_exit(const Exit& exit) {
     job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;
-    const bool absent = !failed && cell.state.load(std::memory_order_acquire) == RankState::started;
+    const bool before_arrival = cell.state.load(std::memory_order_acquire) == RankState::started;
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
     job.segment.place(job.segment.local_index(rank)).store(job::CpuLocation::kNowhere);
-    if (first) note_failure(job, rank, exit.status);
-    if (absent) note_absent(job, rank);
+    if (first) note_failure(job, rank, exit.status, before_arrival);
+    if (!failed && before_arrival) note_absent(job, rank);
     if (job.number == 0 && input_ && rank == input_rank_) input_->stop();
     if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe(rank);
     forget_unless_left_over(job, record);
@@ -181,7 +181,7 @@ std::string Launcher::what_happened(const LocalJob& job, uint32_t rank, int stat
     return text;
 }
 
-void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
+void Launcher::note_failure(LocalJob& job, uint32_t rank, int status, bool before_arrival) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
     // Wake the ranks that wait for this one before anything else. There is no need to wait for the root, whose decision is known.
@@ -193,8 +193,12 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status) {
         if (header.hosts > 1) ring_ranks(job);
     }
     if (output_) output_->read_now();  // pass on the rank's last output before the message about its failure
-    RankFailure failure{rank, status, exit_code_of(status), cell.aborted.load(std::memory_order_acquire) != 0,
-                        what_happened(job, rank, status)};
+    RankFailure failure{rank,
+                        status,
+                        exit_code_of(status),
+                        cell.aborted.load(std::memory_order_acquire) != 0,
+                        what_happened(job, rank, status),
+                        before_arrival};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;

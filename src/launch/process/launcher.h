@@ -176,7 +176,7 @@ class Launcher {
     void note_exit(const Exit& exit);
     bool counts_as_failure(const LocalJob& job, uint32_t rank, int status) const;
     std::string what_happened(const LocalJob& job, uint32_t rank, int status) const;
-    void note_failure(LocalJob& job, uint32_t rank, int status);
+    void note_failure(LocalJob& job, uint32_t rank, int status, bool before_arrival);
     void note_absent(LocalJob& job, uint32_t rank);
     std::string absence_of(const LocalJob& job, uint32_t rank) const;
     NextCheck check_of(job::JobId id);

@@ -211,7 +211,13 @@ void HostAgent::report_arrival(LocalJob& job, bool at_once) {
 void HostAgent::failed(LocalJob& job, const RankFailure& failure) {
     // The death of a rank may be noticed before its report of the arrival is read. Check the segment, where the arrival is stored.
     report_arrival(job, true);
-    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted, failure.sentence};
+    // Parents on any host wait until all ranks of a spawned job have arrived. If one never does, the whole job must end, even if it
+    // recovers: the parents would wait as long as the other ranks run. Parents of a job on one host see that in its segment themselves.
+    const job::JobHeader& header = job.segment.header();
+    const bool never_complete =
+        failure.before_arrival && header.blob_size > 0 && header.several_hosts != 0 && !have_all_arrived(job);
+    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted || never_complete,
+                               failure.sentence};
     send_order({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 
