@@ -76,6 +76,7 @@ bool on_this_host(const Process& process) {
 int Job::map() {
     if (segment_) return MPI_SUCCESS;
     if (dead_) return fail(MPI_ERR_PROC_ABORTED, "the job of the peer process has ended");
+    const JobHold hold(this);  // while this thread waits for the daemon, another one may forget jobs
     const int error = map_here();
     if (error == MPI_ERR_PROC_ABORTED) dead_ = true;  // other errors, such as too few descriptors, may be temporary
     return error;
