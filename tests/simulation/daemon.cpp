@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -25,17 +26,42 @@ Daemons* the_daemons = nullptr;
 /// Longest delay of a message between daemons. When a rank dies, one time in four the daemons notice it later, by at most the second value.
 constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 
-job::JobDescription describe(const Placement& placement, Random& random) {
+}  // namespace
+
+Daemons* daemons() { return the_daemons; }
+
+Daemons::Daemons(World& world, const Placement& placement)
+    : world_(world), placement_(placement), jobs_(1 + placement.further.size()) {
+    the_daemons = this;
+    std::vector<uint32_t> hosts(placement.hosts);
+    std::iota(hosts.begin(), hosts.end(), 0);
+    KnownJob& first = create(0, describe(placement.host_of_rank, hosts), placement.host_of_rank);
+    for (uint32_t h = 0; h < placement.hosts; ++h) {
+        daemons_.push_back(&world.add_daemon(h));
+        create_segment(first, h, h);
+    }
+    size_t most = placement.host_of_rank.size();
+    for (const FurtherJob& job : placement.further) most = std::max(most, job.host_of_rank.size());
+    for (size_t rank = 0; rank < most; ++rank) rank_variables_.push_back(std::to_string(rank));
+}
+
+Daemons::~Daemons() { the_daemons = nullptr; }
+
+job::JobDescription Daemons::describe(const std::vector<uint32_t>& host_of_rank, const std::vector<uint32_t>& hosts) {
+    Random& random = world_.random;
     job::JobDescription to;
     to.id = random.next() | 1;
     to.secret[0] = random.next();
     to.key = random.next() | 1;
-    if (placement.encrypts)
+    if (placement_.encrypts)
         for (uint8_t& byte : to.network_secret.bytes) byte = static_cast<uint8_t>(random.next());
-    to.several_hosts = placement.hosts > 1;
-    to.recovers = placement.recovers;
-    to.size = to.universe_size = static_cast<uint32_t>(placement.host_of_rank.size());
-    for (uint32_t h = 0; h < placement.hosts; ++h) {
+    to.several_hosts = placement_.hosts > 1;
+    to.recovers = placement_.recovers;
+    to.size = static_cast<uint32_t>(host_of_rank.size());
+    to.universe_size = static_cast<uint32_t>(placement_.host_of_rank.size());
+    std::vector<uint32_t> entries(placement_.hosts);
+    for (const uint32_t h : hosts) {
+        entries[h] = static_cast<uint32_t>(to.hosts.size());
         job::HostEntry& host = to.hosts.emplace_back();
         host.id = h + 1;
         host.key = random.next() | 1;
@@ -43,49 +69,72 @@ job::JobDescription describe(const Placement& placement, Random& random) {
         host.addresses = network()->rails();
         for (uint32_t rail = 0; rail < host.addresses; ++rail) host.ipv4[rail] = network()->address(h, rail);
     }
-    std::vector<uint32_t> next_local(placement.hosts);
-    to.placements = job::fold_placements(placement.host_of_rank, 0, next_local);
+    std::vector<uint32_t> next_local(hosts.size()), entry_of_rank;
+    for (const uint32_t host : host_of_rank) entry_of_rank.push_back(entries[host]);
+    to.placements = job::fold_placements(entry_of_rank, 0, next_local);
     return to;
 }
 
-}  // namespace
-
-Daemons* daemons() { return the_daemons; }
-
-Daemons::Daemons(World& world, const Placement& placement)
-    : world_(world), placement_(placement), segments_(placement.hosts), job_variables_(placement.hosts) {
-    the_daemons = this;
-    const job::JobDescription job = describe(placement, world.random);
-    for (uint32_t h = 0; h < placement.hosts; ++h) {
-        daemons_.push_back(&world.add_daemon(h));
-        job::JobSegment& segment = segments_[h];
-        if (job::JobSegment::create(job, h, segment) != MPI_SUCCESS) fail_run("%s", std::string(failure_text()).c_str());
-        if (fstat(segment.fd(), &files_.emplace_back()) != 0)
-            fail_run("the segment's file has no status: %s", std::strerror(errno));
-        segment.header().host = h + 1;
-        std::snprintf(segment.header().control_socket, sizeof segment.header().control_socket, "daemon-%u", h);
-        job_variables_[h] = job::to_string(segment.address());
-    }
-    for (uint32_t rank = 0; rank < job.size; ++rank) rank_variables_.push_back(std::to_string(rank));
+KnownJob& Daemons::create(uint32_t number, job::JobDescription description, std::vector<uint32_t> host_of_rank) {
+    KnownJob& job = *(jobs_[number] = std::make_unique<KnownJob>());
+    job.number = number;
+    job.left = description.size;
+    job.ranks_hosts = static_cast<uint32_t>(description.hosts.size());
+    job.description = std::move(description);
+    job.host_of_rank = std::move(host_of_rank);
+    job.segments.resize(placement_.hosts);
+    job.files.resize(placement_.hosts);
+    job.variables.resize(placement_.hosts);
+    return job;
 }
 
-Daemons::~Daemons() { the_daemons = nullptr; }
+// Creates the segment outside all processes: its owner is the real process, whose descriptors other ranks open.
+void Daemons::create_segment(KnownJob& job, uint32_t host, uint32_t entry) {
+    world_.outside([&] {
+        job::JobSegment& segment = job.segments[host];
+        if (job::JobSegment::create(job.description, entry, segment) != MPI_SUCCESS)
+            fail_run("%s", std::string(failure_text()).c_str());
+        if (fstat(segment.fd(), &job.files[host]) != 0) fail_run("the segment's file has no status: %s", std::strerror(errno));
+        segment.header().host = host + 1;
+        std::snprintf(segment.header().control_socket, sizeof segment.header().control_socket, "daemon-%u", host);
+        job.variables[host] = job::to_string(segment.address());
+    });
+}
+
+KnownJob* Daemons::find(job::JobId id) const {
+    const auto has_id = [id](const auto& job) { return job && job->description.id == id; };
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), has_id);
+    return found == jobs_.end() ? nullptr : found->get();
+}
 
 void* Daemons::mapping(int fd) const {
     struct stat wanted;
     if (fstat(fd, &wanted) != 0) return nullptr;
-    for (size_t i = 0; i < files_.size(); ++i)
-        if (files_[i].st_ino == wanted.st_ino && files_[i].st_dev == wanted.st_dev) return &segments_[i].header();
+    for (const auto& job : jobs_) {
+        if (!job) continue;
+        for (size_t i = 0; i < job->files.size(); ++i)
+            if (job->segments[i] && job->files[i].st_ino == wanted.st_ino && job->files[i].st_dev == wanted.st_dev)
+                return &job->segments[i].header();
+    }
     return nullptr;
 }
 
 bool Daemons::is_mapping(const void* memory) const {
-    return std::any_of(segments_.begin(), segments_.end(), [memory](const auto& s) { return &s.header() == memory; });
+    const auto is_of = [memory](const auto& job) {
+        return job && std::any_of(job->segments.begin(), job->segments.end(),
+                                  [memory](const job::JobSegment& s) { return s && &s.header() == memory; });
+    };
+    return std::any_of(jobs_.begin(), jobs_.end(), is_of);
 }
 
-void Daemons::ring(uint32_t rank) {
-    job::JobSegment& segment = segments_[placement_.host_of_rank[rank]];
+void Daemons::ring(const KnownJob& job, uint32_t rank) {
+    const job::JobSegment& segment = job.segments[job.host_of_rank[rank]];
     job::ring(shm::SegmentRegion(segment.region(rank)).doorbell());
+}
+
+void Daemons::ring_ranks(const KnownJob& job, uint32_t host) {
+    for (uint32_t rank = 0; rank < job.host_of_rank.size(); ++rank)
+        if (job.host_of_rank[rank] == host) ring(job, rank);
 }
 
 void Daemons::kill(Process& process) {
@@ -93,9 +142,25 @@ void Daemons::kill(Process& process) {
     world_.kill(process);
     close_all_of(process);
     const uint32_t rank = process.rank;
+    KnownJob& job = *jobs_[process.job];
     const uint64_t begin = world_.now + (world_.random.one_in(4) ? world_.random.below(kLateWordNs) : 0);
+    // The root ends a spawned job of which a rank never arrives. If the universe has one host, the parents notice that themselves.
+    const job::JobSegment& segment = job.segments[process.host];
+    const bool never_arrives = job.parent != 0 && placement_.hosts > 1 &&
+                               segment.cell(rank).state.load() == job::RankState::started &&
+                               segment.header().arrived.load() < segment.header().local_ranks;
+    at_hosts(begin, [this, rank, &job, never_arrives](uint32_t h) {
+        mark_dead(job, rank, h);
+        if (never_arrives) fail(job);
+    });
+    // The end of the job is noticed after that of its last rank.
+    if (!placement_.further.empty()) world_.at(begin + kWordNs, [this, &process] { note_end(process); });
+}
+
+// Each daemon carries out the order when it arrives there.
+void Daemons::at_hosts(uint64_t begin, const std::function<void(uint32_t host)>& what) {
     for (uint32_t h = 0; h < placement_.hosts; ++h)
-        world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [this, rank, h] { mark_dead(rank, h); });
+        world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [what, h] { what(h); });
 }
 
 // No surviving rank needs a report of the processes that are killed with the job, because all end together.
@@ -113,8 +178,9 @@ void Daemons::end_job(Process& by) {
     world_.stay();
 }
 
-void Daemons::mark_dead(uint32_t rank, uint32_t host) {
-    job::JobSegment& segment = segments_[host];
+void Daemons::mark_dead(KnownJob& job, uint32_t rank, uint32_t host) {
+    job::JobSegment& segment = job.segments[host];
+    if (!segment) return;
     const uint16_t port = job::PortWord::of(segment.port(rank).load()).port;
     segment.port(rank).store(job::PortWord{port, job::PortWord::failed}.word());
     if (segment.is_local(rank)) {
@@ -122,48 +188,65 @@ void Daemons::mark_dead(uint32_t rank, uint32_t host) {
         segment.place(segment.local_index(rank)).store(job::CpuLocation::kNowhere);
     }
     segment.header().failures.fetch_add(1);
-    for (uint32_t other = 0; other < segment.header().size; ++other)
-        if (segment.is_local(other)) ring(other);
+    ring_ranks(job, host);
+    for (const auto& other : jobs_)
+        if (other && other.get() != &job) ring_ranks(*other, host);
 }
 
 void Daemons::on_locate(Process& asker, const control::JobQuery& query, int fd) {
     Process* const who = &asker;
+    KnownJob* const about = find(query.job);
     const uint32_t rank = query.rank;
-    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host], [=, this] { answer(*who, rank, fd); });
+    if (!about || rank >= about->host_of_rank.size()) fail_run("a rank asks for the port of a process that does not exist");
+    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host],
+                     [=, this] { answer(*who, *about, rank, fd); });
 }
 
 // Waits until the rank listens, copies its port word (state and port) to the segment of the requester's host, and replies if the requester
 // is still connected.
-void Daemons::answer(Process& asker, uint32_t rank, int fd) {
+void Daemons::answer(Process& asker, KnownJob& about, uint32_t rank, int fd) {
     if (asker.gone()) return;
-    job::JobSegment& here = segments_[asker.host];
-    job::JobSegment& there = segments_[placement_.host_of_rank[rank]];
+    job::JobSegment& here = about.segments[asker.host];
+    job::JobSegment& there = about.segments[about.host_of_rank[rank]];
     const uint32_t word = there.port(rank).load();
     const bool knows_of_death = job::PortWord::of(here.port(rank).load()).state == job::PortWord::failed;
-    if (word == 0) {
-        world_.at_daemon(world_.now + kWordNs, *daemons_[asker.host], [=, this, &asker] { answer(asker, rank, fd); });
+    const bool has_ended = about.failing || about.over;
+    if (word == 0 && !has_ended) {
+        world_.at_daemon(world_.now + kWordNs, *daemons_[asker.host],
+                         [=, this, &asker, &about] { answer(asker, about, rank, fd); });
         return;
     }
-    if (!knows_of_death) here.port(rank).store(word);
-    if (auto* const socket = descriptor_as<ControlSocket>(fd); socket && socket->owner == &asker) {
-        control::JobReply reply;
-        reply.job = here.address();
-        reply.polls = there.cell(rank).polls.load();
-        socket->replies += control::encode_frame(control::MessageKind::reply, control::encode(reply));
-        here.cell(asker.rank).replies.fetch_add(1);
-        socket->changed();
-    }
-    ring(asker.rank);
+    if (!knows_of_death && !has_ended) here.port(rank).store(word);
+    control::JobReply found;
+    found.job = here.address();
+    found.polls = there.cell(rank).polls.load();
+    if (about.failing) found.error_class = MPI_ERR_PROC_ABORTED, found.text = "the job that was asked for has ended";
+    if (!reply(asker, fd, control::encode(found))) ring(*jobs_[asker.job], asker.rank);
 }
 
-void Daemons::on_abandoned(const control::JobQuery& query, uint32_t by) {
-    const uint32_t rank = query.rank, host = placement_.host_of_rank[rank];
+/// Sends a reply and rings the rank, unless the rank has ended or has closed the connection.
+bool Daemons::reply(Process& to, int fd, std::string_view payload) {
+    auto* const socket = to.gone() ? nullptr : descriptor_as<ControlSocket>(fd);
+    if (!socket || socket->owner != &to) return false;
+    socket->replies += control::encode_frame(control::MessageKind::reply, payload);
+    const KnownJob& job = *jobs_[to.job];
+    job.segments[to.host].cell(to.rank).replies.fetch_add(1);
+    socket->changed();
+    ring(job, to.rank);
+    return true;
+}
+
+void Daemons::on_abandoned(const control::JobQuery& query, const Process& by) {
+    KnownJob* const about = find(query.job);
+    if (!about) return;
+    const uint32_t rank = query.rank, host = about->host_of_rank[rank], by_rank = by.rank;
+    const job::JobId by_job = jobs_[by.job]->description.id;
     world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[host], [=, this] {
-        job::RankCell& cell = segments_[host].cell(rank);
+        job::RankCell& cell = about->segments[host].cell(rank);
         if (cell.abandoned_by_rank.load() != 0) return;
-        cell.abandoned_by_job.store(segments_[host].header().id);
-        cell.abandoned_by_rank.store(by + 1);
-        ring(rank);
+        cell.abandoned_by_job.store(by_job);
+        cell.abandoned_by_rank.store(by_rank + 1);
+        ring(*about, rank);
     });
 }
 
@@ -171,32 +254,15 @@ void Daemons::on_plan(Process& asker, int fd) {
     Process* const who = &asker;
     const uint64_t wait = world_.random.below(world_.random.one_in(4) ? 20 * kWordNs : kWordNs);
     world_.at_daemon(world_.now + wait, *daemons_[asker.host], [=, this] {
-        auto* const socket = who->gone() ? nullptr : descriptor_as<ControlSocket>(fd);
-        if (!socket || socket->owner != who) return;
-        const auto ranks = static_cast<uint32_t>(placement_.host_of_rank.size());
-        socket->replies += control::encode_frame(control::MessageKind::reply, placement_.plans.reply(who->rank, ranks));
-        segments_[who->host].cell(who->rank).replies.fetch_add(1);
-        socket->changed();
-        ring(who->rank);
+        const auto ranks = static_cast<uint32_t>(jobs_[who->job]->host_of_rank.size());
+        reply(*who, fd, placement_.plans.reply(who->rank, ranks));
     });
-}
-
-void Daemons::on_arrived() {
-    if (++arrived_ < placement_.hosts) return;
-    for (job::JobSegment& segment : segments_) segment.header().all_arrived.store(1);
 }
 
 void ControlSocket::send(std::string_view bytes, int fd) {
     decoder.feed(bytes);
     control::ControlFrame frame;
-    control::JobQuery query;
-    while (decoder.next(frame) == control::FrameDecoder::ControlDecodeResult::frame) {
-        const bool asks = control::decode(frame.payload, query);
-        if (frame.kind == control::MessageKind::locate && asks) daemons()->on_locate(*owner, query, fd);
-        if (frame.kind == control::MessageKind::abandoned && asks) daemons()->on_abandoned(query, owner->rank);
-        if (frame.kind == control::MessageKind::plan) daemons()->on_plan(*owner, fd);
-        if (frame.kind == control::MessageKind::arrived) daemons()->on_arrived();
-    }
+    while (decoder.next(frame) == control::FrameDecoder::ControlDecodeResult::frame) daemons()->on_request(*owner, frame, fd);
 }
 
 }  // namespace starling::simulation

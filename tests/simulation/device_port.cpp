@@ -221,7 +221,7 @@ void SimulatedPort::tell(const verbs::VerbsEvent& event) {
     events_.push_back(event);
     world()->happened();
     if (!armed_) {
-        slept_through_ |= owner_.state == Process::State::asleep && !fired_;
+        slept_through_ |= owner_.is_asleep() && !fired_;
         return;
     }
     armed_ = false;

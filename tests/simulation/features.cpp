@@ -5,8 +5,8 @@
 namespace starling::simulation {
 
 const char* name_of(Feature feature) {
-    static constexpr const char* kNames[kFeatures] = {"windows", "symmetric",  "multicast",  "plans",
-                                                      "devices", "persistent", "encryption", "deaths"};
+    static constexpr const char* kNames[kFeatures] = {"windows",    "symmetric", "multicast", "plans", "devices", "persistent",
+                                                      "encryption", "deaths",    "spawn",     "ports", "threads"};
     return kNames[static_cast<int>(feature)];
 }
 

@@ -7,8 +7,20 @@
 
 namespace starling::simulation {
 
-enum class Feature : uint8_t { windows, symmetric, multicast, plans, devices, persistent, encryption, deaths };
-inline constexpr int kFeatures = 8;
+enum class Feature : uint8_t {
+    windows,
+    symmetric,
+    multicast,
+    plans,
+    devices,
+    persistent,
+    encryption,
+    deaths,
+    spawn,
+    ports,
+    threads
+};
+inline constexpr int kFeatures = 11;
 
 const char* name_of(Feature feature);
 

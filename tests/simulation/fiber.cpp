@@ -1,10 +1,14 @@
 #include "fiber.h"
 
+#include <asm/prctl.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -32,6 +36,23 @@ void say_arrival([[maybe_unused]] void* fake, [[maybe_unused]] const void** bott
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_finish_switch_fiber(fake, bottom, bytes);
 #endif
+}
+
+/// Makes this thread pointer the processor's: thread-local variables are at constant distances from it. Called directly before a switch of
+/// stacks, since the compiler may keep addresses of such variables over any other call.
+void set_thread_pointer(void* pointer) {
+    static void* const own = __builtin_thread_pointer();  // the first call is enter(), on the real thread's stack
+    static void* now = own;
+    static const bool has_instruction = getauxval(AT_HWCAP2) >> 1 & 1;  // HWCAP2_FSGSBASE
+    if (!pointer) pointer = own;
+    if (std::exchange(now, pointer) == pointer) return;
+    if (has_instruction) {
+        asm volatile("wrfsbase %0" : : "r"(pointer) : "memory");
+        return;
+    }
+    long result = SYS_arch_prctl;
+    asm volatile("syscall" : "+a"(result) : "D"(long{ARCH_SET_FS}), "S"(pointer) : "rcx", "r11", "memory");
+    if (result != 0) std::abort();
 }
 
 // A fiber that ends leaves functions that have not returned, whose variables the next stack at this address must not find guarded.
@@ -81,7 +102,8 @@ starling_simulation_begin:
 .size starling_simulation_begin, . - starling_simulation_begin
 )");
 
-Fiber::Fiber(void (*run)(void*), void* argument) : run_(run), argument_(argument) {
+Fiber::Fiber(void (*run)(void*), void* argument, void* thread_pointer)
+    : run_(run), argument_(argument), thread_pointer_(thread_pointer) {
     void* const memory =
         mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, kGuard, PROT_NONE) != 0) {
@@ -115,12 +137,14 @@ void Fiber::begin(Fiber* self) {
 void Fiber::enter() {
     void* fake = nullptr;
     say_switch(&fake, memory_ + kGuard, kStack);
+    set_thread_pointer(thread_pointer_);
     starling_simulation_switch(&outside_, inside_);
     say_arrival(fake, nullptr, nullptr);
 }
 
 void Fiber::leave() {
     say_switch(&fake_inside_, outer_bottom_, outer_bytes_);
+    set_thread_pointer(nullptr);
     starling_simulation_switch(&inside_, outside_);
     say_arrival(fake_inside_, nullptr, nullptr);
 }
@@ -130,6 +154,7 @@ void Fiber::leave_to(Fiber& other) {
     other.outer_bottom_ = outer_bottom_;
     other.outer_bytes_ = outer_bytes_;
     say_switch(&fake_inside_, other.memory_ + kGuard, kStack);
+    set_thread_pointer(other.thread_pointer_);
     starling_simulation_switch(&inside_, other.inside_);
     say_arrival(fake_inside_, nullptr, nullptr);
 }

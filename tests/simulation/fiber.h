@@ -1,14 +1,22 @@
-// A separate stack for each simulated process, with switches to it and back. All fibers run on one thread, one at a time.
+// A separate stack for each thread of simulated processes, with switches to it and back. All fibers run on one real thread, one at a time.
 #pragma once
 
 #include <cstddef>
 
 namespace starling::simulation {
 
+/// Whether fibers may have separate thread-local variables. Sanitizers find the bounds of the stack in such variables.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kHasThreads = false;
+#else
+inline constexpr bool kHasThreads = true;
+#endif
+
 class Fiber {
   public:
-    /// `run(argument)` must not return: it ends with a last leave().
-    Fiber(void (*run)(void*), void* argument);
+    /// `run(argument)` must not return: it ends with a last leave(). The fiber finds the thread-local variables of the real thread, or those
+    /// at another thread pointer (threads.cpp).
+    Fiber(void (*run)(void*), void* argument, void* thread_pointer = nullptr);
     ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
@@ -25,6 +33,7 @@ class Fiber {
 
     void (*const run_)(void*);
     void* const argument_;
+    void* const thread_pointer_;  ///< null: that of the real thread
     std::byte* memory_;
     void* inside_;             ///< stack pointer while the fiber does not run
     void* outside_ = nullptr;  ///< stack pointer of the caller of enter(), also if another fiber was entered

@@ -7,7 +7,7 @@
 //   simulate --phased RANKS                     runs a job whose partners change and return, and reports the paths of its messages
 //
 // --reaches A,B+C: fails if one of these counters is 0 over all runs, or if no run used both of these features. --only A+B: runs only the
-// seeds that drew both. --shares A=90,B=5: fails if a counter has less than this percentage of the messages between hosts.
+// seeds that drew both. --plain: runs the jobs as they were before seeds drew several jobs. --shares A=90,B=5: fails if a counter has less than this percentage of the messages between hosts.
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -50,7 +50,7 @@ struct Options {
     uint32_t ranks = 0;
     unsigned jobs = 1;
     Features only;
-    bool one = false, trace = false, twice = false, large = false, phased = false;
+    bool one = false, trace = false, plain = false, twice = false, large = false, phased = false;
 };
 
 constexpr size_t kCounters = 96;  ///< largest number of counters
@@ -64,13 +64,15 @@ struct Result {
 };
 
 /// Adds up the counters of all ranks' libraries (base/counters.def).
-void add_counters(Daemons& daemons, const Script& script, Result& result) {
+void add_counters(const Daemons& daemons, Result& result) {
     size_t count = 0;
     const Counter* const table = counter_table(count);
-    for (uint32_t rank = 0; rank < script.ranks; ++rank) {
-        job::JobSegment& segment = daemons.segment(script.placement.host_of_rank[rank]);
-        const Counters& of_rank = *shm::SegmentRegion(segment.region(rank)).counters();
-        for (size_t i = 0; i < count && i < kCounters; ++i) result.counted[i] += counter_value(table[i], of_rank);
+    for (const auto& job : daemons.jobs()) {
+        for (uint32_t rank = 0; job && rank < job->host_of_rank.size(); ++rank) {
+            const job::JobSegment& segment = job->segments[job->host_of_rank[rank]];
+            const Counters& of_rank = *shm::SegmentRegion(segment.region(rank)).counters();
+            for (size_t i = 0; i < count && i < kCounters; ++i) result.counted[i] += counter_value(table[i], of_rank);
+        }
     }
 }
 
@@ -96,6 +98,7 @@ Features features_of(const Script& script, const uint64_t (&counted)[kCounters])
 void apply(World& world, Daemons& daemons, Devices& devices, const Script& script) {
     for (const Fault& fault : script.faults) {
         if (fault.step != UINT32_MAX) continue;  // the player of the rank applies faults that are tied to a step
+        if (fault.kind == Fault::Kind::death && fault.rank >= script.ranks) continue;  // from the start of the process on
         world.at(world.now + fault.at, [&, fault] {
             switch (fault.kind) {
                 case Fault::Kind::rail_down:
@@ -113,7 +116,7 @@ void apply(World& world, Daemons& daemons, Devices& devices, const Script& scrip
                     return network()->set_silent(fault.host, fault.rail, false);
                 case Fault::Kind::death:
                     for (const auto& process : world.processes())
-                        if (process->rank == fault.rank && !process->gone()) return daemons.kill(*process);
+                        if (process->number == fault.rank && !process->gone()) return daemons.kill(*process);
             }
         });
     }
@@ -129,7 +132,7 @@ void load_cipher() {
 
 Script script_of(const Options& options, uint64_t seed) {
     if (options.phased) return Script::phased(options.ranks);
-    return options.large ? Script::large(options.ranks) : Script(seed, options.ranks);
+    return options.large ? Script::large(options.ranks) : Script(seed, options.ranks, options.plain);
 }
 
 void tell_most(const char* what, const std::vector<uint64_t>& of) {
@@ -175,22 +178,32 @@ Result simulate(const Options& options, uint64_t seed) {
     Devices devices(world, script.devices);
     Daemons daemons(world, script.placement);
     std::vector<uint32_t> next_core(script.placement.hosts);
-    for (uint32_t rank = 0; rank < script.ranks; ++rank) {
-        const Library& mpi = library(options.library, rank);
-        const uint32_t host = script.placement.host_of_rank[rank];
-        Process& process = world.add(host, rank, [&script, &mpi](Process& me) {
+    const auto start = [&](uint32_t job, uint32_t rank, uint32_t number, uint32_t host) {
+        const Library& mpi = library(options.library, number);
+        Process& process = world.add_to_job(job, host, rank, number, [&script, &mpi, &daemons](Process& me) {
             Player(script, mpi, me).run();
             close_all_of(me);
+            daemons.note_end(me);
         });
-        process.copy_times = CopyTimes(seed, rank);
+        process.copy_times = CopyTimes(seed, number);
         process.cpu = next_core[host]++ % script.placement.cores;
-    }
+        for (const Fault& fault : script.faults)
+            if (fault.kind == Fault::Kind::death && fault.step == UINT32_MAX && fault.rank == number && job > 0)
+                world.at(world.now + fault.at, [&process, &daemons] {
+                    if (!process.gone()) daemons.kill(process);
+                });
+    };
+    for (uint32_t rank = 0; rank < script.ranks; ++rank) start(0, rank, rank, script.placement.host_of_rank[rank]);
+    daemons.start_further([&](uint32_t job, uint32_t rank) {
+        const FurtherJob& plan = script.placement.further[job - 1];
+        start(job, rank, plan.first + rank, plan.host_of_rank[rank]);
+    });
     apply(world, daemons, devices, script);
     if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
     Result result{world.hash(), world.now, world.switches(),
                   net.sent,     net.lost,  static_cast<uint32_t>(script.steps.size()),
                   script.ranks, {},        {}};
-    add_counters(daemons, script, result);
+    add_counters(daemons, result);
     result.features = features_of(script, result.counted);
     if (options.large) send_ports(devices);
     return result;
@@ -326,7 +339,7 @@ class Runner {
     /// Starts the seed's runs if its job has more than `above` ranks and at most `most`.
     void start_if(uint64_t seed, uint32_t above, uint32_t most) {
         const Script script = script_of(options_, seed);
-        if (script.ranks <= above || script.ranks > most || !script.drawn().has_all(options_.only)) return;
+        if (script.processes() <= above || script.processes() > most || !script.drawn().has_all(options_.only)) return;
         for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
             while (count_ == options_.jobs) wait_for_one();
             start(seed, script);
@@ -335,7 +348,7 @@ class Runner {
 
     void start(uint64_t seed, const Script& script) {
         // The child inherits the copies of the library that are already loaded.
-        library(options_.library, script.ranks - 1);
+        library(options_.library, script.processes() - 1);
         const auto slot = static_cast<size_t>(
             std::find_if(running_.begin(), running_.end(), [](const Running& r) { return r.pid == 0; }) - running_.begin());
         std::fflush(nullptr);
@@ -407,7 +420,8 @@ class Runner {
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
                  "       simulate [--library FILE] --large RANKS\n"
                  "       simulate [--library FILE] [--shares COUNTER=PERCENT,...] --phased RANKS\n"
-                 "       simulate [--library FILE] [--jobs J] [--only FEATURE+FEATURE] [--reaches COUNTER,FEATURE+FEATURE,...] "
+                 "       simulate [--library FILE] [--jobs J] [--plain] [--only FEATURE+FEATURE] [--reaches "
+                 "COUNTER,FEATURE+FEATURE,...] "
                  "--seeds FROM-TO | --twice FROM-TO\n");
     std::exit(2);
 }
@@ -436,8 +450,8 @@ Options read_options(char** arguments) {
     options.library = STARLING_LIBRARY;
     for (++arguments; *arguments; ++arguments) {
         const std::string name = *arguments;
-        if (name == "--trace") {
-            options.trace = true;
+        if (name == "--trace" || name == "--plain") {
+            (name == "--trace" ? options.trace : options.plain) = true;
             continue;
         }
         const char* const value = *++arguments;

@@ -35,21 +35,39 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 }
 
 const char* name_of(Kind kind) {
-    static constexpr const char* kNames[] = {"message",    "exchange", "crowd",           "cancelled send", "cancelled receive",
-                                             "collective", "split",    "duplicate",       "release",        "compute",
-                                             "phase",      "window",   "symmetric memory"};
+    static constexpr const char* kNames[] = {
+        "message", "exchange",  "crowd", "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
+        "release", "compute",   "phase", "window",         "symmetric memory",  "spawn",      "connect", "across",
+        "merge",   "disconnect"};
     return kNames[static_cast<int>(kind)];
 }
 
 bool is_for_all(const Step& step) {
-    return step.kind == Kind::collective || step.kind == Kind::split || step.kind == Kind::duplicate ||
-           step.kind == Kind::release || step.kind == Kind::phase || step.kind == Kind::window || step.kind == Kind::symmetric;
+    switch (step.kind) {
+        case Kind::message:
+        case Kind::exchange:
+        case Kind::crowd:
+        case Kind::cancel_send:
+        case Kind::cancel_receive:
+        case Kind::compute:
+            return false;
+        default:
+            return true;
+    }
 }
 
 }  // namespace
 
-Player::Allowed Player::with(const Step& step, int rank) const {
-    return script_.fails_with(script_.communities[step.comm], rank) ? Allowed::death : Allowed::nothing;
+Player::Allowed Player::with(const Step& step, int rank) const { return with(script_.communities[step.comm].members, rank); }
+
+Player::Allowed Player::with_receiver(const Step& step, int rank) const {
+    return with(script_.communities[step.comm].receivers(), rank);
+}
+
+// A spawned job of which a rank may die may be ended as a whole, while its parents go on and finish.
+Player::Allowed Player::with(const std::vector<uint32_t>& group, int rank) const {
+    if (process_.job > 0 && script_.doomed[me_]) return Allowed::anything;
+    return script_.fails_with(group, rank) ? Allowed::death : Allowed::nothing;
 }
 
 bool Player::ok(int code, const char* what, Allowed allowed) {
@@ -58,25 +76,49 @@ bool Player::ok(int code, const char* what, Allowed allowed) {
     char text[MPI_MAX_ERROR_STRING] = "";
     mpi_.Error_class(code, &error);
     mpi_.Error_string(code, text, &length);
-    if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPI_ERR_PROC_ABORTED)) return false;
+    if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPI_ERR_PROC_ABORTED) ||
+        (allowed == Allowed::spawn_failure && error == MPI_ERR_SPAWN))
+        return false;
     if (daemons()->is_ending()) world()->stay();
     fail_run("%s: %s", what, text);
 }
 
-void Player::run() {
-    if (script_.symmetric && script_.symmetric_first) begin_symmetric();
+void Player::begin_mpi() {
     process_.doing = "MPI_Init";
     ok(mpi_.Init(nullptr, nullptr), "MPI_Init");
     // Errors are returned only if ranks may die. In other runs the library's error handler reports an error and ends the run.
     if (script_.mortal) ok(mpi_.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    int rank = -1, size = -1;
-    ok(mpi_.Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-    ok(mpi_.Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
-    if (rank != static_cast<int>(me_) || size != static_cast<int>(script_.ranks))
-        fail_run("MPI returned rank %d of %d", rank, size);
+    const ScriptJob& job = script_.jobs[process_.job];
+    check_place(MPI_COMM_WORLD, script_.communities[job.world]);
     comms_.assign(script_.communities.size(), MPI_COMM_NULL);
-    comms_[0] = MPI_COMM_WORLD;
+    for (size_t i = 0; i < comms_.size(); ++i)
+        if (script_.communities[i].predefined && script_.communities[i].members == std::vector{me_}) comms_[i] = MPI_COMM_SELF;
+    comms_[job.world] = MPI_COMM_WORLD;
+    if (script_.mortal) ok(mpi_.Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    if (process_.job > 0) find_parents(job);
+}
+
+void Player::check_place(MPI_Comm made, const Community& wanted) {
+    int rank = -1, size = -1;
+    ok(mpi_.Comm_rank(made, &rank), "MPI_Comm_rank");
+    ok(mpi_.Comm_size(made, &size), "MPI_Comm_size");
+    if (rank != wanted.rank_of(me_) || size != static_cast<int>(wanted.members.size()))
+        fail_run("is rank %d of %d, should be %d of %zu", rank, size, wanted.rank_of(me_), wanted.members.size());
+}
+
+// Waits for all processes with which this one has a communicator. All processes pass the barriers in the same order.
+void Player::await_all() {
+    for (size_t i = 0; i < comms_.size(); ++i)
+        if (comms_[i] == MPI_COMM_WORLD || (comms_[i] != MPI_COMM_NULL && script_.spans_jobs(script_.communities[i])))
+            ok(mpi_.Barrier(comms_[i]), "MPI_Barrier");
+}
+
+void Player::run() {
+    const bool symmetric = script_.symmetric && process_.job == 0;
+    if (symmetric && script_.symmetric_first) begin_symmetric();
+    begin_mpi();
     for (const Step& step : script_.steps) {
+        if (step.id < script_.jobs[process_.job].first_step) continue;
         if (const std::string phase = script_.placement.plans.mark(step.id, me_); !phase.empty()) {
             done().add(Feature::plans);
             ok(mpi_.Phase_begin(MPI_COMM_WORLD, phase.c_str()), "MPIX_Phase_begin");
@@ -87,7 +129,7 @@ void Player::run() {
     check_crowds();
     if (!script_.mortal) {
         process_.doing = "the last barrier";
-        ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+        await_all();
         // Every message was received: none is left, and none came twice.
         int left = 0;
         MPI_Status status;
@@ -96,7 +138,7 @@ void Player::run() {
             ok(mpi_.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, each, &left, &status), "MPI_Iprobe");
             if (left) fail_run("a message from %d with tag %d is left over", status.MPI_SOURCE, status.MPI_TAG);
         }
-        ok(mpi_.Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+        await_all();
     }
     if (!script_.symmetric_last) end_symmetric();
     process_.doing = "MPI_Finalize";
@@ -104,17 +146,28 @@ void Player::run() {
     end_symmetric();
 }
 
+bool Player::is_member(const Step& step) const {
+    const Community& community = script_.communities[step.comm];
+    const auto holds = [this](const std::vector<uint32_t>& group) {
+        return std::find(group.begin(), group.end(), me_) != group.end();
+    };
+    return holds(community.members) || holds(community.remote) ||
+           (step.kind == Kind::connect && holds(script_.communities[step.other].members));
+}
+
 void Player::play(const Step& step) {
     const Community& community = script_.communities[step.comm];
-    const int rank = community.rank_of(me_);
-    const bool sends = rank == step.from, receives = rank == step.to;
-    if (rank < 0 || (!sends && !receives && !is_for_all(step))) return;
+    const auto is_rank = [this](const std::vector<uint32_t>& group, int rank) {
+        return static_cast<size_t>(rank) < group.size() && group[static_cast<size_t>(rank)] == me_;
+    };
+    const bool sends = is_rank(community.members, step.from), receives = is_rank(community.receivers(), step.to);
+    if (!sends && !receives && !(is_for_all(step) && is_member(step))) return;
+    if (script_.mortal && community.is_inter() && comm(step) == MPI_COMM_NULL) return;  // the spawn failed, as allowed
+    const bool collective = step.kind == Kind::collective || step.kind == Kind::across;
     char text[160];
     std::snprintf(text, sizeof text, "step %u, %s%s%s of %u bytes from %d to %d, tag %d, in communicator %u of %zu", step.id,
-                  name_of(step.kind), step.kind == Kind::collective ? " " : "",
-                  step.kind == Kind::collective ? name_of(step.collective) : "",
-                  step.kind == Kind::collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm,
-                  community.members.size());
+                  name_of(step.kind), collective ? " " : "", collective ? name_of(step.collective) : "",
+                  collective ? step.count * 8 : step.bytes, step.from, step.to, step.tag, step.comm, community.members.size());
     // Not checked if ranks may die: a rank that is awake is not rung and checks for deaths only now and then, so it may notice them late.
     if (!script_.mortal && process_.lapsed == world()->switches())
         fail_run("a wake-up was lost: the rank slept on although its wait had ended, and no process rang it; next: %s", text);
@@ -150,7 +203,18 @@ void Player::play(const Step& step) {
             return split(step);
         case Kind::release:
             ok(mpi_.Comm_free(&comms_[step.comm]), "MPI_Comm_free");
+            if (community.is_inter()) comms_[step.comm + 1] = MPI_COMM_NULL;
             return;
+        case Kind::spawn:
+            return spawn(step);
+        case Kind::connect:
+            return connect(step);
+        case Kind::across:
+            return take_part_across(step);
+        case Kind::merge:
+            return merge(step);
+        case Kind::disconnect:
+            return disconnect(step);
         case Kind::window:
             return use_window(step);
         case Kind::symmetric:
@@ -198,7 +262,7 @@ std::vector<char> Player::received(const Pending& pending) const {
 }
 
 void Player::send(const Step& step, int to) {
-    const Allowed allowed = with(step, to);
+    const Allowed allowed = with_receiver(step, to);
     Pending& pending = begin(step);
     pending.out = step.strided_out ? spread(message_of(step)) : message_of(step);
     pending.allowed = allowed;
@@ -425,12 +489,7 @@ void Player::split(const Step& step) {
         ok(mpi_.Comm_dup(comm(step), &made), "MPI_Comm_dup");
     else
         ok(mpi_.Comm_split(comm(step), static_cast<int>(color), -rank, &made), "MPI_Comm_split");
-    int now = -1, size = -1;
-    ok(mpi_.Comm_rank(made, &now), "MPI_Comm_rank");
-    ok(mpi_.Comm_size(made, &size), "MPI_Comm_size");
-    const Community& wanted = script_.communities[step.made + color];
-    if (now != wanted.rank_of(me_) || size != static_cast<int>(wanted.members.size()))
-        fail_run("is rank %d of %d, should be %d of %zu", now, size, wanted.rank_of(me_), wanted.members.size());
+    check_place(made, script_.communities[step.made + color]);
 }
 
 void Player::wait(Pending& pending) {

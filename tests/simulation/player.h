@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "library.h"
@@ -16,19 +17,24 @@ inline uint64_t word(uint64_t id, uint64_t index) {
     return (id + 1) * 0x9e3779b97f4a7c15ull ^ (index + 7) * 0xbf58476d1ce4e5b9ull;
 }
 
+/// Returns a word of one rank's contribution for another.
+inline uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
+    return word(step.id, static_cast<uint64_t>(from) << 40 ^ static_cast<uint64_t>(to) << 20 ^ index);
+}
+
 const char* name_of(Collective kind);
 
 class Player {
   public:
     Player(const Script& script, const Library& mpi, Process& process)
-        : script_(script), mpi_(mpi), process_(process), me_(process.rank), random_(mix(script.seed) + process.rank) {}
+        : script_(script), mpi_(mpi), process_(process), me_(process.number), random_(mix(script.seed) + process.number) {}
     /// Runs from MPI_Init to the end of MPI_Finalize.
     void run();
 
   private:
     /// Errors that an operation may return: none; those of the death of a process that it involves; or, for collectives, also those of a
-    /// failure elsewhere.
-    enum class Allowed : uint8_t { nothing, death, anything };
+    /// failure elsewhere; or that of a child before the end of MPI_Init.
+    enum class Allowed : uint8_t { nothing, death, anything, spawn_failure };
     /// An operation that was started and must be awaited: its buffers, and the check at its end.
     struct Pending {
         const Step* step;
@@ -40,6 +46,7 @@ class Player {
         std::function<void(Pending&, MPI_Status&)> check;
     };
 
+    bool is_member(const Step& step) const;
     void play(const Step& step);
     void send(const Step& step, int to);
     void receive(const Step& step, int from);
@@ -53,7 +60,28 @@ class Player {
     void start_collective(const Step& step, Pending& pending);
     void check_collective(const Step& step, Pending& pending);
     void start_prepared(const Step& step, Pending& pending, MPI_Comm comm);
+    /// This rank's part in a collective of an inter-communicator: the numbers of the other group, its rank in its own, the root to pass.
+    struct AcrossPart {
+        const std::vector<uint32_t>& others;
+        int rank, root;
+    };
+    AcrossPart across_part(const Step& step) const;
+    void take_part_across(const Step& step);
+    void start_across(const Step& step, int root, Pending& pending);
+    void check_across(const Step& step, const Pending& pending);
     void split(const Step& step);
+    void begin_mpi();
+    void await_all();
+    void check_place(MPI_Comm made, const Community& wanted);
+    void find_parents(const ScriptJob& job);
+    void keep_inter(const Step& step, MPI_Comm made);
+    void spawn(const Step& step);
+    void spawn_in_vain(const Step& step);
+    void connect(const Step& step);
+    void open_port(const Step& step, std::string& name);
+    void find_port(const Step& step, std::string& name);
+    void merge(const Step& step);
+    void disconnect(const Step& step);
     std::vector<int> meet(const Step& step, int word);
     [[noreturn]] void die();
     struct WindowUse;
@@ -93,12 +121,14 @@ class Player {
     /// Returns false if the call failed in an allowed way.
     bool ok(int code, const char* what, Allowed allowed = Allowed::nothing);
     Allowed with(const Step& step, int rank) const;
+    Allowed with(const std::vector<uint32_t>& group, int rank) const;
+    Allowed with_receiver(const Step& step, int rank) const;
     MPI_Comm comm(const Step& step) const { return comms_[step.comm]; }
 
     const Script& script_;
     const Library& mpi_;
     Process& process_;
-    const uint32_t me_;
+    const uint32_t me_;  ///< number of the process among those of all jobs
     Random random_;
     std::vector<MPI_Comm> comms_;
     bool symmetric_ = false;  ///< whether OpenSHMEM is initialized

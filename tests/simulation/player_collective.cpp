@@ -7,15 +7,6 @@
 
 namespace starling::simulation {
 
-namespace {
-
-/// Returns a word of one rank's contribution for another.
-uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
-    return word(step.id, static_cast<uint64_t>(from) << 40 ^ static_cast<uint64_t>(to) << 20 ^ index);
-}
-
-}  // namespace
-
 const char* name_of(Collective kind) {
     static constexpr const char* kNames[kCollectives] = {"barrier",        "bcast",   "reduce",    "allreduce",
                                                          "gather",         "scatter", "allgather", "alltoall",

@@ -13,18 +13,20 @@ using Choices = const char* const[4];
 
 }  // namespace
 
-int Community::rank_of(uint32_t world) const {
-    const auto at = std::find(members.begin(), members.end(), world);
+int Community::rank_of(uint32_t number) const {
+    const auto at = std::find(members.begin(), members.end(), number);
     return at == members.end() ? -1 : static_cast<int>(at - members.begin());
 }
 
-Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
+Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_seed) {
     Random random(seed ^ 0x5c71);
     place(random, wanted_ranks);
     set(random);
+    has_jobs_ = !plain && seed % 10 == 1;
     write(random);
     trouble(random);
     move_deaths(Random(seed ^ 0xdea7));
+    if (has_jobs_ && mortal) add_deaths_in_spawns(Random(seed ^ 0xdeb5));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices do not carry encrypted messages, so fewer runs have both.
@@ -32,6 +34,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks) : seed(its_seed) {
     settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
     set_multicast(Random(seed ^ 0x6c57));
     if (has_devices) set_devices(Random(seed ^ 0x7e6c));
+    if (kHasThreads && !plain && (seed % 13 == 0 || seed % 13 == 5)) set_threads(Random(seed ^ 0x74ead));
 }
 
 Script Script::with_devices(uint32_t ranks, uint32_t hosts) {
@@ -46,6 +49,7 @@ Script Script::with_devices(uint32_t ranks, uint32_t hosts) {
          {std::pair{"STARLING_CONFIG", "none"}, {"STARLING_PMI", "none"}, {"STARLING_RMA_THREAD", "off"}})
         made.settings.emplace_back(setting, value);
     Community& world = made.communities.emplace_back();
+    world.predefined = true;
     for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
     made.released_.push_back(false);
     return made;
@@ -164,6 +168,16 @@ void Script::set_devices(Random random) {
         if (!comes) faults.push_back({Fault::Kind::device_out, begin, host, rail, 0});
         faults.push_back({Fault::Kind::device_in, end, host, rail, 0});
     }
+}
+
+// A thread of the library moves messages beside each rank, or carries out accesses of other hosts to windows.
+void Script::set_threads(Random random) {
+    has_threads_ = true;
+    const bool moves_messages = !random.one_in(3);
+    const std::pair<std::string, std::string> chosen =
+        moves_messages ? std::pair("STARLING_WAIT", "thread") : std::pair("STARLING_RMA_THREAD", "on");
+    std::replace_if(
+        settings.begin(), settings.end(), [&](const auto& one) { return one.first == chosen.first; }, chosen);
 }
 
 void Script::set_multicast(Random random) {
@@ -294,26 +308,32 @@ uint32_t Script::draw_bytes(Random& random) {
 void Script::write(Random& random) {
     Community& world = communities.emplace_back();
     for (uint32_t rank = 0; rank < ranks; ++rank) world.members.push_back(rank);
+    world.predefined = true;
     released_.push_back(false);
+    Random jobs_random(seed ^ 0x10b5);
+    if (has_jobs_) begin_jobs(jobs_random);
     bytes_left_ = 1'500'000;
     const uint64_t count = random.between(5, ranks <= 8 ? 20 + 20 * ranks : 160);
     while (steps.size() < count) {
+        if (has_jobs_ && jobs_random.one_in(8)) write_jobs(jobs_random);
         const uint64_t community = random.one_in(2) ? 0 : random.below(communities.size());
         if (!released_[community]) write_step(random, static_cast<uint32_t>(community));
     }
 }
 
 void Script::write_step(Random& random, uint32_t community) {
-    const uint64_t size = communities[community].members.size();
+    const Community& of = communities[community];
+    const uint64_t size = of.members.size();
     Step step{};
     step.comm = community;
     step.from = static_cast<int>(random.below(size));
-    step.to = static_cast<int>(random.below(size));
+    step.to = static_cast<int>(random.below(of.receivers().size()));
     step.tag = static_cast<int>(random.below(3));
+    if (of.is_inter()) return !mortal && random.one_in(4) ? write_across(random, step) : write_message(random, step);
     // Only some seeds draw windows, so that the runs of all other seeds stay unchanged.
     if ((seed % 8 == 3 || seed % 8 == 4) && random.one_in(8)) return write_window(random, step);
-    const uint64_t of = seed % 16;
-    if ((of == 5 || of == 12 || of == 14) && random.one_in(8)) return write_symmetric(random, step);
+    const uint64_t sixteenth = seed % 16;
+    if ((sixteenth == 5 || sixteenth == 12 || sixteenth == 14) && random.one_in(8)) return write_symmetric(random, step);
     const uint64_t kind = random.below(100);
     if (kind < 4) {
         step.kind = Kind::compute;
@@ -345,13 +365,14 @@ void Script::write_message(Random& random, Step step) {
     const uint64_t kind = random.below(20);
     if (kind == 0 && !mortal) step.kind = Kind::cancel_send;
     if (kind == 1 && !mortal) step.kind = Kind::cancel_receive;
-    if (kind == 2) step.kind = Kind::exchange;
+    const bool inter = communities[step.comm].is_inter();
+    if (kind == 2 && !inter) step.kind = Kind::exchange;
     if (step.kind != Kind::message) {
         step.tag = next_tag_;
         next_tag_ += 2;
     }
     // A rank communicates with itself only by non-blocking operations: others would wait for their other half.
-    if (step.from == step.to) {
+    if (step.from == step.to && !inter) {
         step.waits = false;
         if (step.kind == Kind::cancel_send || step.kind == Kind::cancel_receive) return;
         step.send = random.one_in(2) ? SendWay::isend : SendWay::issend;
@@ -415,13 +436,13 @@ void Script::write_symmetric(Random& random, Step step) {
 }
 
 void Script::write_communities(Random& random, Step step) {
-    if (step.comm != 0 && random.one_in(3)) {
+    if (!communities[step.comm].predefined && random.one_in(3)) {
         step.kind = Kind::release;
         released_[step.comm] = true;
         add(step);
         return;
     }
-    if (communities.size() >= kMostCommunities) return;
+    if (communities.size() >= (has_jobs_ ? 3 : 1) * kMostCommunities) return;
     const std::vector<uint32_t> parent = communities[step.comm].members;
     step.kind = random.one_in(3) ? Kind::duplicate : Kind::split;
     step.colors = step.kind == Kind::duplicate ? 1 : static_cast<uint32_t>(random.between(1, 3));
@@ -442,6 +463,8 @@ Features Script::drawn() const {
     for (const Step& step : steps) {
         if (step.kind == Kind::window) all.add(Feature::windows);
         if (step.kind == Kind::symmetric) all.add(Feature::symmetric);
+        if (step.kind == Kind::spawn) all.add(Feature::spawn);
+        if (step.kind == Kind::connect) all.add(Feature::ports);
         if (step.kind == Kind::collective && step.send == SendWay::persistent) all.add(Feature::persistent);
     }
     if (placement.hosts > 1) all.add(Feature::multicast);
@@ -449,6 +472,7 @@ Features Script::drawn() const {
     if (!devices.fitted.empty()) all.add(Feature::devices);
     if (placement.encrypts) all.add(Feature::encryption);
     if (mortal) all.add(Feature::deaths);
+    if (has_threads_) all.add(Feature::threads);
     return all;
 }
 
@@ -470,6 +494,11 @@ std::string Script::describe() const {
     for (size_t i = 0; i < devices.fitted.size(); ++i)
         if (devices.fitted[i]) fitted += " " + std::to_string(i / rails) + "." + std::to_string(i % rails);
     if (!fitted.empty()) values += "\n  devices" + fitted;
+    for (size_t i = 0; i < placement.further.size(); ++i) {
+        const FurtherJob& job = placement.further[i];
+        values += "\n  job " + std::to_string(i + 1) + (job.starts_alone ? ", started alone," : "") + " on hosts";
+        for (const uint32_t host : job.host_of_rank) values += " " + std::to_string(host);
+    }
     return std::to_string(ranks) + " ranks on " + std::to_string(placement.hosts) + " hosts with " + std::to_string(rails) +
            " rails, " + std::to_string(steps.size()) + " steps, " + name + values + troubles;
 }

@@ -30,6 +30,11 @@ enum class Kind : uint8_t {
     phase,      ///< all ranks complete their operations and begin phase number `count`
     window,     ///< a window is made, used in `count` epochs and freed; if any_tag, by MPI_Win_create
     symmetric,  ///< OpenSHMEM's memory and teams, in `count` rounds of all ranks
+    spawn,      ///< a communicator spawns job number `job`; 0: a program that does not exist, `count` times
+    connect,    ///< communicators `comm` and `other` connect by a port of rank `from` of the first, and rank `to` of the second
+    across,     ///< collective operation of an inter-communicator
+    merge,      ///< MPI_Intercomm_merge; if any_tag, the remote group comes first
+    disconnect,  ///< MPI_Comm_disconnect
 };
 
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
@@ -64,15 +69,32 @@ struct Step {
     uint32_t crowd = 0, place = 0;  ///< number of the crowd's first step, and the index of this receive in the crowd
     Collective collective = Collective::barrier;
     uint32_t count = 0;  ///< number of elements per rank
-    uint32_t made = 0;   ///< split, duplicate: first communicator that it creates
+    uint32_t made = 0;   ///< split, duplicate, spawn, connect, merge: first communicator that it creates
+    uint32_t other = 0;  ///< connect: communicator that connects to the port
+    uint32_t job = 0;    ///< spawn: number of the job
     uint32_t colors = 1;
     uint64_t ns = 0;
 };
 
 /// A communicator of the script. Each one that a split creates has an entry.
 struct Community {
-    std::vector<uint32_t> members;  ///< ranks of MPI_COMM_WORLD, in order
-    int rank_of(uint32_t world) const;
+    std::vector<uint32_t> members;  ///< numbers of processes (Process::number), in order
+    /// The other group of an inter-communicator; empty: an intra-communicator. An inter-communicator has two entries, one per direction of
+    /// its messages, the second after the first.
+    std::vector<uint32_t> remote = {};
+    bool predefined = false;  ///< whether it is MPI_COMM_WORLD or MPI_COMM_SELF
+    bool second = false;      ///< whether it is the second entry of an inter-communicator
+    int rank_of(uint32_t number) const;
+    bool is_inter() const { return !remote.empty(); }
+    /// Returns the processes to which ranks of messages refer.
+    const std::vector<uint32_t>& receivers() const { return is_inter() ? remote : members; }
+};
+
+/// A job of the script. The first one has number 0.
+struct ScriptJob {
+    uint32_t world = 0;       ///< its MPI_COMM_WORLD
+    uint32_t parent = 0;      ///< its communicator with the parents; 0: it was not spawned
+    uint32_t first_step = 0;  ///< first step in which its ranks can take part; the spawn, if it was spawned
 };
 
 /// A fault and its time.
@@ -80,12 +102,13 @@ struct Fault {
     enum class Kind : uint8_t { rail_down, rail_up, silent, heard, death, device_out, device_in } kind;
     uint64_t at = 0;  ///< ns after the start, or after the rank begins the step
     uint32_t host = 0, rail = 0;
-    uint32_t rank = 0;
+    uint32_t rank = 0;           ///< number of the process that dies; the time of a spawned one counts from its start
     uint32_t step = UINT32_MAX;  ///< step in which the rank dies; UINT32_MAX: none
 };
 
 struct Script {
-    explicit Script(uint64_t seed, uint32_t wanted_ranks = 0);
+    /// `plain`: without several jobs, whatever the seed draws.
+    explicit Script(uint64_t seed, uint32_t wanted_ranks = 0, bool plain = false);
     /// A job like real programs, without faults: hosts of 64 ranks, each host with a device. All ranks communicate with their neighbors in
     /// a grid, then with all others.
     static Script large(uint32_t ranks);
@@ -101,16 +124,21 @@ struct Script {
     DeviceWeather devices;
     std::vector<std::pair<std::string, std::string>> settings;
     std::vector<Community> communities;
+    std::vector<ScriptJob> jobs = {{}};
     std::vector<Step> steps;
     std::vector<Fault> faults;
-    std::vector<bool> doomed;  ///< whether a rank will die, by rank
+    std::vector<bool> doomed;  ///< whether a process may die, by number
     bool mortal = false;       ///< whether some ranks will die
     /// Whether OpenSHMEM is used, whether it starts before MPI, and whether it ends after MPI.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
     /// Returns the features that the seed has drawn; the run decides which of them are used.
     Features drawn() const;
-    bool fails_with(const Community& of, int rank) const { return doomed[of.members[static_cast<size_t>(rank)]]; }
+    /// Returns whether the process with this rank in a group will die.
+    bool fails_with(const std::vector<uint32_t>& group, int rank) const { return doomed[group[static_cast<size_t>(rank)]]; }
+    uint32_t processes() const { return placement.processes(); }
+    /// Returns whether the communicator has processes of several jobs.
+    bool spans_jobs(const Community& of) const;
     std::string describe() const;
 
   private:
@@ -119,6 +147,7 @@ struct Script {
     void set(Random& random);
     void set_multicast(Random random);
     void set_devices(Random random);
+    void set_threads(Random random);
     void trouble(Random& random);
     void move_deaths(Random random);
     void write(Random& random);
@@ -133,10 +162,23 @@ struct Script {
     void write_communities(Random& random, Step step);
     void write_window(Random& random, Step step);
     void write_symmetric(Random& random, Step step);
+    void begin_jobs(Random& random);
+    void write_jobs(Random& random);
+    uint32_t add_job(Random& random, bool starts_alone);
+    void write_spawn(Random& random, uint32_t community);
+    uint32_t add_self(Random& random);
+    void add_deaths_in_spawns(Random random);
+    bool may_be_forsaken(uint32_t job) const;
+    void write_connect(Random& random);
+    void write_between_jobs(Random& random);
+    void write_across(Random& random, Step step);
+    uint32_t draw_community(Random& random, bool inter);
+    void add_inter(const std::vector<uint32_t>& members, const std::vector<uint32_t>& remote);
     Step& add(Step step);
     uint32_t draw_bytes(Random& random);
 
     std::vector<bool> released_;
+    bool has_jobs_ = false, has_threads_ = false;
     uint64_t bytes_left_ = 0;
     int next_tag_ = 1000;
 };

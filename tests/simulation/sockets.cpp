@@ -172,7 +172,7 @@ int poll_until(Process& me, pollfd* fds, nfds_t count, uint64_t until) {
         }
         if (ready > 0 || world()->now >= until) return after(ready);
         me.on_descriptors = true;
-        world()->note("poll", me.rank);
+        world()->note("poll", me.number);
         world()->sleep_until(until);
     }
 }
@@ -363,13 +363,12 @@ SIMULATED int epoll_wait(int set, epoll_event* events, int most, int limit_ms) {
 }
 
 SIMULATED int ppoll(pollfd* fds, nfds_t count, const timespec* limit, const sigset_t* mask) {
-    Process* const me = caller();
-    if (!me) return REAL(ppoll)(fds, count, limit, mask);
-    return poll_until(*me, fds, count, limit ? world()->now + ns_of(*limit) : UINT64_MAX);
+    if (!caller()) return REAL(ppoll)(fds, count, limit, mask);
+    return poll_until(*world()->current(), fds, count, limit ? world()->now + ns_of(*limit) : UINT64_MAX);
 }
 
 SIMULATED int poll(pollfd* fds, nfds_t count, int limit_ms) {
-    Process* const me = caller();
-    if (!me) return REAL(poll)(fds, count, limit_ms);
-    return poll_until(*me, fds, count, limit_ms < 0 ? UINT64_MAX : world()->now + static_cast<uint64_t>(limit_ms) * 1'000'000);
+    if (!caller()) return REAL(poll)(fds, count, limit_ms);
+    return poll_until(*world()->current(), fds, count,
+                      limit_ms < 0 ? UINT64_MAX : world()->now + static_cast<uint64_t>(limit_ms) * 1'000'000);
 }

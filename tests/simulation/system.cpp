@@ -35,18 +35,22 @@ uint64_t end_of_sleep(int operation, const timespec* limit) {
     return operation == FUTEX_WAIT ? world()->now + ns_of(*limit) : ns_of(*limit);
 }
 
-long futex(Process& me, void* word, int operation, uint32_t value, const timespec* limit) {
+long futex(Process& me, void* word, int operation, uint32_t value, const timespec* limit, uint32_t bits) {
+    const bool for_some =
+        (operation & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET || (operation & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET;
+    if (!for_some) bits = FUTEX_BITSET_MATCH_ANY;
     switch (operation & FUTEX_CMD_MASK) {
         case FUTEX_WAIT:
         case FUTEX_WAIT_BITSET:
             if (*static_cast<volatile uint32_t*>(word) != value) return after(failed(EAGAIN));
             if (!me.fiber) return failed(EAGAIN);
             me.futex = word;
-            world()->note("sleep", me.rank);
+            me.futex_bits = bits;
+            world()->note("sleep", me.number);
             return world()->sleep_until(end_of_sleep(operation & FUTEX_CMD_MASK, limit)) ? 0 : failed(ETIMEDOUT);
         case FUTEX_WAKE:
         case FUTEX_WAKE_BITSET:
-            return after(world()->wake_futex(word));
+            return after(world()->wake_futex(word, bits));
         default:
             fail_run("futex operation %d is not simulated", operation);
     }
@@ -103,14 +107,14 @@ SIMULATED [[gnu::no_sanitize("address")]] long syscall(long number, ...) noexcep
     long a[6];
     for (long& each : a) each = va_arg(list, long);
     va_end(list);
-    if (Process* const me = caller()) {
+    if (caller()) {
         if (number == SYS_futex)
-            return futex(*me, reinterpret_cast<void*>(a[0]), static_cast<int>(a[1]), static_cast<uint32_t>(a[2]),
-                         reinterpret_cast<const timespec*>(a[3]));
+            return futex(*world()->current(), reinterpret_cast<void*>(a[0]), static_cast<int>(a[1]),
+                         static_cast<uint32_t>(a[2]), reinterpret_cast<const timespec*>(a[3]), static_cast<uint32_t>(a[5]));
         if (number == SYS_futex_waitv) return failed(ENOSYS);  // not available, as before Linux 5.16
         if (number == SYS_membarrier) return 0;
         if (number == SYS_sched_getattr || number == SYS_sched_setattr)
-            return failed(EPERM);  // ranks have no threads of their own
+            return failed(EPERM);  // the world draws whose turn it is
         // not available: its events would arrive on another thread
         if (number == SYS_userfaultfd) return failed(EPERM);
     }
@@ -153,7 +157,7 @@ SIMULATED int kill(pid_t pid, int signal) noexcept {
 
 SIMULATED char* getenv(const char* name) noexcept {
     const Process* const me = caller();
-    if (me && me->fiber && std::strcmp(name, "STARLING_JOB") == 0) return const_cast<char*>(daemons()->job_variable(me->host));
+    if (me && me->fiber && std::strcmp(name, "STARLING_JOB") == 0) return const_cast<char*>(daemons()->job_variable(*me));
     if (me && me->fiber && std::strcmp(name, "STARLING_RANK") == 0)
         return const_cast<char*>(daemons()->rank_variable(me->rank));
     return REAL(getenv)(name);

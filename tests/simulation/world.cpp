@@ -25,7 +25,15 @@ constexpr uint64_t kLapseNs = 99'000'000;
 }  // namespace
 
 World* world() { return the_world; }
-Process* caller() { return the_world ? the_world->current() : nullptr; }
+Process* caller() {
+    Process* const thread = the_world ? the_world->current() : nullptr;
+    return thread ? thread->leader : nullptr;
+}
+
+bool Process::is_asleep() const {
+    const auto rests = [](const Process* thread) { return thread->state == State::asleep || thread->gone(); };
+    return state == State::asleep && std::all_of(threads.begin(), threads.end(), rests);
+}
 
 void fail_run(const char* format, ...) {
     char text[2000];
@@ -35,8 +43,8 @@ void fail_run(const char* format, ...) {
     va_end(arguments);
     const Process* who = caller();
     if (who)
-        std::fprintf(stderr, "rank %u, at %" PRIu64 " us, %s: %s\n", who->rank, the_world->now / 1000, who->doing.c_str(),
-                     text);
+        std::fprintf(stderr, "job %u, rank %u, at %" PRIu64 " us, %s: %s\n", who->job, who->rank, the_world->now / 1000,
+                     who->doing.c_str(), text);
     else
         std::fprintf(stderr, "%s\n", text);
     std::fflush(nullptr);
@@ -56,27 +64,60 @@ World::World(uint64_t seed) : random(seed) {
 World::~World() { the_world = nullptr; }
 
 Process& World::add(uint32_t host, uint32_t rank, std::function<void(Process&)> run) {
-    Process& process = *processes_.emplace_back(std::make_unique<Process>());
+    return add_to_job(0, host, rank, rank, std::move(run));
+}
+
+Process& World::add_to_job(uint32_t job, uint32_t host, uint32_t rank, uint32_t number, std::function<void(Process&)> run) {
+    Process& process = prepare(std::move(run), nullptr);
+    process.job = job;
     process.rank = rank;
+    process.number = number;
     process.host = host;
-    process.pid = 4'000'000 + static_cast<int>(rank);
+    process.pid = 4'000'000 + static_cast<int>(number);
+    return process;
+}
+
+Process& World::add_thread(void* thread_pointer, std::function<void(Process&)> run) {
+    Process& of = *current_->leader;
+    Process& thread = prepare(std::move(run), thread_pointer);
+    thread.job = of.job;
+    thread.rank = of.rank;
+    thread.number = of.number;
+    thread.host = of.host;
+    thread.pid = of.pid;
+    thread.leader = &of;
+    thread.doing = "a thread of the library";
+    of.threads.push_back(&thread);
+    return thread;
+}
+
+/// Adds a runnable process without an identity.
+Process& World::prepare(std::function<void(Process&)> run, void* thread_pointer) {
+    Process& process = *processes_.emplace_back(std::make_unique<Process>());
     starts_.push_back(std::make_unique<Start>(Start{this, &process, std::move(run)}));
     process.fiber = std::make_unique<Fiber>(
         [](void* argument) {
             auto& start = *static_cast<Start*>(argument);
             start.run(*start.process);
             start.process->state = Process::State::over;
+            for (Process* const thread : start.process->threads) start.world->end_now(*thread);
             start.world->leave();
         },
-        starts_.back().get());
+        starts_.back().get(), thread_pointer);
     runnable_.push_back(&process);
     return process;
+}
+
+void World::end_now(Process& thread) {
+    if (thread.gone()) return;
+    thread.state = Process::State::dead;
+    if (&thread != current_) std::erase(runnable_, &thread);
 }
 
 Process& World::add_daemon(uint32_t host) {
     Process& process = *processes_.emplace_back(std::make_unique<Process>());
     process.host = host;
-    process.rank = ~0u;
+    process.rank = process.number = ~0u;
     process.pid = 4'100'000 + static_cast<int>(host);
     process.state = Process::State::over;
     return process;
@@ -99,6 +140,12 @@ void World::at_daemon(uint64_t when, Process& daemon, std::function<void()> what
         what();
         current_ = before;
     });
+}
+
+void World::outside(const std::function<void()>& what) {
+    Process* const before = std::exchange(current_, nullptr);
+    what();
+    current_ = before;
 }
 
 void World::run_events() {
@@ -128,7 +175,7 @@ bool World::begin_turn() {
             continue;
         }
         current_ = runnable_[random.below(runnable_.size())];
-        note("turn", current_->rank, now);
+        note("turn", current_->number, now);
         return true;
     }
 }
@@ -182,6 +229,7 @@ bool World::sleep_until(uint64_t when) {
     leave();
     me.lapsed = !me.rung && now - begin >= kLapseNs ? switches_ : 0;
     me.futex = nullptr;
+    me.futex_bits = ~0u;
     me.on_descriptors = false;
     return me.woken;
 }
@@ -219,12 +267,14 @@ void World::wake(Process& process) {
 
 void World::wake_descriptors(Process& process) {
     if (process.on_descriptors) wake(process);
+    for (Process* const thread : process.threads)
+        if (thread->on_descriptors) wake(*thread);
 }
 
-int World::wake_futex(const void* word) {
+int World::wake_futex(const void* word, uint32_t bits) {
     int count = 0;
     for (const auto& process : processes_) {
-        if (process->futex != word) continue;
+        if (process->futex != word || (process->futex_bits & bits) == 0) continue;
         count += process->state == Process::State::asleep;
         wake(*process);
     }
@@ -233,9 +283,9 @@ int World::wake_futex(const void* word) {
 
 void World::kill(Process& process) {
     if (process.gone()) return;
-    process.state = Process::State::dead;
-    if (&process != current_) std::erase(runnable_, &process);
-    note("death", process.rank);
+    end_now(process);
+    for (Process* const thread : process.threads) end_now(*thread);
+    note("death", process.number);
 }
 
 void World::print_note(const char* what, uint64_t a, uint64_t b) const {
@@ -246,8 +296,10 @@ std::string World::who_hangs(const char* why) const {
     std::string text = std::string("hangs, ") + why + ":";
     for (const auto& process : processes_) {
         if (process->gone()) continue;
-        text += "\n  rank " + std::to_string(process->rank) + " on host " + std::to_string(process->host) +
-                (process->state == Process::State::asleep ? ", asleep, " : ", awake, ") + process->doing;
+        text += "\n  rank " + std::to_string(process->rank) +
+                (process->job > 0 ? " of job " + std::to_string(process->job) : "") + " on host " +
+                std::to_string(process->host) + (process->state == Process::State::asleep ? ", asleep, " : ", awake, ") +
+                process->doing;
     }
     return text;
 }

@@ -14,26 +14,34 @@
 
 namespace starling::simulation {
 
-/// One process: a rank of the job, or the daemon of a host, which has no stack.
+/// One process: a rank of a job, or the daemon of a host, which has no stack. Also a further thread of a rank, which has the same identity
+/// and a stack of its own.
 struct Process {
     enum class State : uint8_t { runnable, asleep, over, dead };
 
-    uint32_t rank = 0;
+    uint32_t job = 0;     ///< number of the job; 0: the first one
+    uint32_t rank = 0;    ///< rank in the job
+    uint32_t number = 0;  ///< number among the ranks of all jobs; equal to the rank in the first job
     uint32_t host = 0;
     int pid = 0;  ///< process id: 22 bits, as real ones
     uint32_t cpu = 0;
     State state = State::runnable;
-    std::unique_ptr<Fiber> fiber;  ///< stack of the process; null: a daemon
-    const void* futex = nullptr;   ///< word on which the process sleeps
-    bool on_descriptors = false;   ///< whether the process is asleep until one of its descriptors has an event
-    uint64_t sleep = 0;            ///< number of the current sleep, by which an alarm recognizes the sleep it was set for
-    bool woken = false;            ///< whether a process, not the clock, has woken this process
-    bool rung = false;             ///< whether a process has rung this process during its sleep
-    uint64_t lapsed = 0;           ///< number of the turn after a sleep of over 99 ms without a ring; otherwise 0
-    std::string doing;             ///< current operation, for reports of a hang
-    CopyTimes copy_times;          ///< what the library measures of its copies
-    std::string said;              ///< OpenSHMEM's last error message after a death
+    Process* leader = this;         ///< the process of this thread: the one that owns descriptors and has the measurements
+    std::vector<Process*> threads;  ///< further threads of the process
+    std::unique_ptr<Fiber> fiber;   ///< stack of the process; null: a daemon
+    const void* futex = nullptr;    ///< word on which the process sleeps
+    uint32_t futex_bits = ~0u;      ///< a wake for other bits does not reach the sleeper (FUTEX_WAIT_BITSET)
+    bool on_descriptors = false;    ///< whether the process is asleep until one of its descriptors has an event
+    uint64_t sleep = 0;             ///< number of the current sleep, by which an alarm recognizes the sleep it was set for
+    bool woken = false;             ///< whether a process, not the clock, has woken this process
+    bool rung = false;              ///< whether a process has rung this process during its sleep
+    uint64_t lapsed = 0;            ///< number of the turn after a sleep of over 99 ms without a ring; otherwise 0
+    std::string doing;              ///< current operation, for reports of a hang
+    CopyTimes copy_times;           ///< what the library measures of its copies
+    std::string said;               ///< OpenSHMEM's last error message after a death
     bool gone() const { return state == State::over || state == State::dead; }
+    /// Returns whether all threads of the process are asleep.
+    bool is_asleep() const;
 };
 
 /// One simulation. A real process runs at most one at a time: world().
@@ -49,10 +57,14 @@ class World {
 
     /// Adds a process that executes `run` when the world runs.
     Process& add(uint32_t host, uint32_t rank, std::function<void(Process&)> run);
+    /// Adds a process that is rank `rank` of a further job.
+    Process& add_to_job(uint32_t job, uint32_t host, uint32_t rank, uint32_t number, std::function<void(Process&)> run);
+    /// Adds a thread of the running process, with thread-local variables at this thread pointer.
+    Process& add_thread(void* thread_pointer, std::function<void(Process&)> run);
     /// Adds a host's daemon; the simulator's actions for the daemon run under its identity.
     Process& add_daemon(uint32_t host);
     const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
-    /// Returns the running process; null between turns.
+    /// Returns the running process or thread; null between turns.
     Process* current() const { return current_; }
     Process* find(int pid) const;
 
@@ -62,6 +74,9 @@ class World {
     void at(uint64_t when, std::function<void()> what);
     /// Schedules an action under a daemon's identity.
     void at_daemon(uint64_t when, Process& daemon, std::function<void()> what);
+
+    /// Executes an action outside all processes: its calls reach the real system.
+    void outside(const std::function<void()>& what);
 
     // Functions that the running process calls:
 
@@ -76,11 +91,11 @@ class World {
 
     /// Does nothing until the process is killed.
     [[noreturn]] void stay();
-    /// Wakes the process if it sleeps on its descriptors.
+    /// Wakes the threads of the process that sleep on its descriptors.
     void wake_descriptors(Process& process);
-    /// Wakes all processes that sleep on this word; returns their number.
-    int wake_futex(const void* word);
-    /// Ends a process immediately, whatever it is doing.
+    /// Wakes all processes that sleep on this word with one of these bits; returns their number.
+    int wake_futex(const void* word, uint32_t bits = ~0u);
+    /// Ends a process with all its threads immediately, whatever it is doing.
     void kill(Process& process);
     /// Records progress of the simulated program: the time that passes by polling alone grows slowly again.
     void happened() { looks_ = 0; }
@@ -107,6 +122,8 @@ class World {
     };
     /// Runs the events that are due and draws the process of the next turn; returns false at the end of the run, for the reason in why_.
     bool begin_turn();
+    Process& prepare(std::function<void(Process&)> run, void* thread_pointer);
+    void end_now(Process& thread);
     bool end(const char* why);
     void print_note(const char* what, uint64_t a, uint64_t b) const;
     void run_events();
@@ -133,7 +150,7 @@ class World {
 
 /// Returns the simulated world; null: none, and the real system is used.
 World* world();
-/// Returns the simulated process that makes this call; null if it is not one.
+/// Returns the simulated process that makes this call, whichever of its threads; null if it is not one.
 Process* caller();
 
 /// Reports an error of the simulated program or of the simulator, with the seed, and ends the run.

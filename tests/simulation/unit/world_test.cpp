@@ -1,7 +1,9 @@
-// Tests the simulated world itself: it must report a lost wake-up only if there was one.
+// Tests the simulated world itself: it must report a lost wake-up only if there was one, and the threads of a process must have what real
+// ones have.
 #include "../world.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 namespace starling::simulation {
 namespace {
@@ -52,6 +54,108 @@ TEST(World, ARingBetweenTheEndOfASleepAndItsTurnCounts) {
     }
     EXPECT_GT(first, 0) << "a ring before the sleeper's turn was not seen";
     EXPECT_GT(second, 0) << "no process came second";
+}
+
+TEST(World, AWakeForOtherBitsDoesNotReachASleeper) {
+    World world(1);
+    bool woken = true;
+    int reached = -1, reached_by_its_bit = -1;
+    world.add(0, 0, [&](Process& me) {
+        me.futex = &word;
+        me.futex_bits = 2;
+        woken = world.sleep_until(world.now + 2 * kSleepNs);
+    });
+    world.add(0, 1, [&](Process&) {
+        world.compute(kSleepNs);
+        reached = world.wake_futex(&word, 1);
+        reached_by_its_bit = world.wake_futex(&word, 3);
+    });
+    EXPECT_EQ(world.run(), "");
+    EXPECT_EQ(reached, 0);
+    EXPECT_EQ(reached_by_its_bit, 1);
+    EXPECT_TRUE(woken);
+}
+
+thread_local int own_number = 7;
+
+/// Runs `thread` beside a process, which joins it, with a turn for each after every step.
+void run_with_thread(void* (*thread)(void*), void* argument, const std::function<void()>& process) {
+    World world(1);
+    world.add(0, 0, [&](Process&) {
+        pthread_t made;
+        EXPECT_EQ(pthread_create(&made, nullptr, thread, argument), 0);
+        process();
+        EXPECT_EQ(pthread_join(made, nullptr), 0);
+    });
+    EXPECT_EQ(world.run(), "");
+}
+
+TEST(Threads, EachHasItsThreadLocalVariables) {
+    if (!kHasThreads) GTEST_SKIP() << "a sanitizer finds the bounds of the stack in thread-local variables";
+    own_number = 1;
+    int seen[2] = {};
+    const auto thread = [](void* out) -> void* {
+        static_cast<int*>(out)[0] = own_number;
+        own_number = 2;
+        for (int turn = 0; turn < 20; ++turn) world()->yield();
+        static_cast<int*>(out)[1] = own_number;
+        return nullptr;
+    };
+    run_with_thread(thread, seen, [] {
+        own_number = 3;
+        for (int turn = 0; turn < 20; ++turn) world()->yield();
+        EXPECT_EQ(own_number, 3);
+    });
+    EXPECT_EQ(seen[0], 7) << "a new thread's variables have their initial values";
+    EXPECT_EQ(seen[1], 2);
+}
+
+struct Shared {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    bool inside = false;
+    int overlaps = 0;
+
+    void enter_often() {
+        for (int round = 0; round < 50; ++round) {
+            pthread_mutex_lock(&mutex);
+            overlaps += inside;
+            inside = true;
+            world()->yield();
+            inside = false;
+            pthread_mutex_unlock(&mutex);
+            world()->yield();
+        }
+    }
+};
+
+TEST(Threads, AMutexExcludesAThreadThatHasATurn) {
+    if (!kHasThreads) GTEST_SKIP() << "a sanitizer finds the bounds of the stack in thread-local variables";
+    Shared shared;
+    const auto thread = [](void* of) -> void* {
+        static_cast<Shared*>(of)->enter_often();
+        return nullptr;
+    };
+    run_with_thread(thread, &shared, [&] { shared.enter_often(); });
+    EXPECT_EQ(shared.overlaps, 0);
+}
+
+TEST(Threads, TheDeathOfAProcessEndsItsThreads) {
+    if (!kHasThreads) GTEST_SKIP() << "a sanitizer finds the bounds of the stack in thread-local variables";
+    World world(1);
+    Process& process = world.add(0, 0, [&](Process&) {
+        pthread_t made;
+        const auto wait = [](void*) -> void* {
+            simulation::world()->current()->futex = &word;
+            simulation::world()->sleep_until(UINT64_MAX);
+            return nullptr;
+        };
+        pthread_create(&made, nullptr, wait, nullptr);
+        world.sleep_until(UINT64_MAX);
+    });
+    world.at(world.now + kSleepNs, [&] { world.kill(process); });
+    EXPECT_EQ(world.run(), "");
+    ASSERT_EQ(process.threads.size(), 1u);
+    EXPECT_TRUE(process.threads[0]->gone());
 }
 
 }  // namespace
