@@ -3,22 +3,23 @@
  * of JSON: the total time of the slowest process in seconds, and the median phase in milliseconds. If the library reports it (Starling, by
  * MPI_T), there are also the share of the packets that used connections, and the number of connections opened.
  *
- *   phases [KINDS [CYCLES [PARTNERS [MESSAGES [BYTES [mark|plain]]]]]]
+ *   phases [KINDS [CYCLES [PARTNERS [MESSAGES [BYTES [mark|plain [SEED [WINDOW]]]]]]]]
  *
  * MESSAGES: number that a process sends in a phase, PARTNERS: their receivers. mark: each phase begins with MPI_Pcontrol(3 + kind), which
- * other libraries ignore. Each phase begins with an allreduce of one number, as such codes have it (the time step). */
+ * other libraries ignore. SEED: determines the partners. WINDOW: messages to a partner that are in transmission at a time. Each phase
+ * begins with an allreduce of one number, as such codes have it (the time step). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/paths.h"
 
-enum { kAtATime = 16, kTag = 8, kMostPartners = 64 };
+enum { kWindow = 16, kTag = 8, kMostPartners = 64 };
 
 static int rank, size;
 
 typedef struct {
-    int kinds, cycles, partners, messages, bytes, marks;
+    int kinds, cycles, partners, messages, bytes, marks, seed, window;
     int* order;  /* one permutation of the processes per kind of phase; neighbors in it are partners */
     int* places; /* position of this process in each permutation */
     char *out, *in;
@@ -31,7 +32,7 @@ static unsigned draw(unsigned* seed, unsigned below) {
 }
 
 static void draw_orders(Job* job) {
-    unsigned seed = 1;
+    unsigned seed = (unsigned)job->seed;
     job->order = malloc((size_t)job->kinds * (size_t)size * sizeof(int));
     job->places = malloc((size_t)job->kinds * sizeof(int));
     for (int kind = 0; kind < job->kinds; ++kind) {
@@ -64,11 +65,11 @@ static void exchange(Job* job, int kind, int first, int count) {
     size_t bytes = (size_t)job->bytes;
     for (int d = 0; d < job->partners; ++d)
         for (int k = 0; k < count; ++k)
-            MPI_Irecv(job->in + (size_t)(d * kAtATime + k) * bytes, job->bytes, MPI_BYTE, neighbour(job, kind, -d - 1), kTag,
+            MPI_Irecv(job->in + (size_t)(d * job->window + k) * bytes, job->bytes, MPI_BYTE, neighbour(job, kind, -d - 1), kTag,
                       MPI_COMM_WORLD, &job->requests[posted++]);
     for (int d = 0; d < job->partners; ++d)
         for (int k = 0; k < count; ++k) {
-            char* message = job->out + (size_t)(d * kAtATime + k) * bytes;
+            char* message = job->out + (size_t)(d * job->window + k) * bytes;
             int to = neighbour(job, kind, d + 1);
             if (bytes) message[0] = message[bytes - 1] = pattern(rank, to, first + k);
             MPI_Isend(message, job->bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD, &job->requests[posted++]);
@@ -76,7 +77,7 @@ static void exchange(Job* job, int kind, int first, int count) {
     MPI_Waitall(posted, job->requests, MPI_STATUSES_IGNORE);
     for (int d = 0; bytes && d < job->partners; ++d)
         for (int k = 0; k < count; ++k) {
-            const char* message = job->in + (size_t)(d * kAtATime + k) * bytes;
+            const char* message = job->in + (size_t)(d * job->window + k) * bytes;
             char right = pattern(neighbour(job, kind, -d - 1), rank, first + k);
             require(message[0] == right && message[bytes - 1] == right, "a received message differs from the sent one");
         }
@@ -87,8 +88,8 @@ static void phase(Job* job, int kind, int number) {
     if (job->marks) MPI_Pcontrol(3 + kind);
     MPI_Allreduce(&number, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     require(sum == number * size, "a sum is wrong");
-    for (int first = 0; first < each; first += kAtATime)
-        exchange(job, kind, first, each - first < kAtATime ? each - first : kAtATime);
+    for (int first = 0; first < each; first += job->window)
+        exchange(job, kind, first, each - first < job->window ? each - first : job->window);
 }
 
 static int compare(const void* a, const void* b) {
@@ -109,13 +110,15 @@ int main(int argc, char** argv) {
     job.messages = number_of(argc, argv, 4, 1000);
     job.bytes = number_of(argc, argv, 5, 1024);
     job.marks = argc <= 6 || strcmp(argv[6], "plain") != 0;
+    job.seed = number_of(argc, argv, 7, 1);
+    job.window = number_of(argc, argv, 8, kWindow);
     if (job.kinds < 1 || job.cycles < 1 || job.partners < 1 || job.partners >= size || job.partners > kMostPartners ||
-        job.messages < job.partners || job.bytes < 0) {
-        if (rank == 0) fprintf(stderr, "phases [KINDS [CYCLES [PARTNERS [MESSAGES [BYTES [mark|plain]]]]]]\n");
+        job.messages < job.partners || job.bytes < 0 || job.window < 1) {
+        if (rank == 0) fprintf(stderr, "phases [KINDS [CYCLES [PARTNERS [MESSAGES [BYTES [mark|plain [SEED [WINDOW]]]]]]]]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     draw_orders(&job);
-    size_t slots = (size_t)job.partners * kAtATime;
+    size_t slots = (size_t)job.partners * (size_t)job.window;
     job.out = calloc(slots, (size_t)job.bytes + 1);
     job.in = calloc(slots, (size_t)job.bytes + 1);
     job.requests = malloc(2 * slots * sizeof(MPI_Request));

@@ -26,6 +26,9 @@ typedef struct {
     int both;                    /* --both: both directions at the same time */
     int write;                   /* --write: buffers are written before each send */
     int exchanged;               /* --exchanged: buffers of messages are memory of MPI_Alloc_mem */
+    int corners;                 /* --corners: blocks of a mesh also exchange their corners */
+    int scatter;                 /* --scatter: blocks of a mesh are dealt to processes without regard to their neighbors */
+    int every;                   /* --every N: number of steps between changes of a mesh */
 } Options;
 
 /* Reads the command line. An argument that is not an option ends the job with an error. */

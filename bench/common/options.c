@@ -18,6 +18,8 @@ static const char kUsage[] =
     "  --write      write each buffer before it is sent; that time does not count\n"
     "  --exchanged  messages are in memory of MPI_Alloc_mem\n"
     "  --compute U  microseconds of work at the same time, such as 0,100\n"
+    "  --corners    blocks of a mesh exchange corners too      --every N  steps between changes of a mesh\n"
+    "  --scatter    blocks of a mesh are dealt to processes without regard to neighbors\n"
     "  --spawn K    measure between the job and K spawned children\n"
     "  --json       one line of JSON instead of the table\n";
 
@@ -28,6 +30,7 @@ Options bench_defaults(void) {
     options.seconds = 0.2;
     options.batches = 10;
     options.window = 64;
+    options.every = 8;
     return options;
 }
 
@@ -70,11 +73,18 @@ static void read_list(const char* program, const char* text, Options* options) {
 }
 
 Options bench_options(int argc, char** argv, const char* about, Options options) {
-    enum { kSpawn = 256, kJson, kBoth, kCompute, kWrite, kExchanged, kHelp };
-    const struct option table[] = {{"spawn", 1, NULL, kSpawn}, {"json", 0, NULL, kJson},
-                                   {"both", 0, NULL, kBoth},   {"compute", 1, NULL, kCompute},
-                                   {"write", 0, NULL, kWrite}, {"exchanged", 0, NULL, kExchanged},
-                                   {"help", 0, NULL, kHelp},   {NULL, 0, NULL, 0}};
+    enum { kSpawn = 256, kJson, kBoth, kCompute, kWrite, kExchanged, kCorners, kScatter, kEvery, kHelp };
+    const struct option table[] = {{"spawn", 1, NULL, kSpawn},
+                                   {"json", 0, NULL, kJson},
+                                   {"both", 0, NULL, kBoth},
+                                   {"compute", 1, NULL, kCompute},
+                                   {"write", 0, NULL, kWrite},
+                                   {"exchanged", 0, NULL, kExchanged},
+                                   {"corners", 0, NULL, kCorners},
+                                   {"scatter", 0, NULL, kScatter},
+                                   {"every", 1, NULL, kEvery},
+                                   {"help", 0, NULL, kHelp},
+                                   {NULL, 0, NULL, 0}};
     int key;
     opterr = 0;
     while ((key = getopt_long(argc, argv, "m:s:i:x:t:b:w:o:k:fc", table, NULL)) != -1) {
@@ -130,6 +140,15 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
             case kExchanged:
                 options.exchanged = 1;
                 break;
+            case kCorners:
+                options.corners = 1;
+                break;
+            case kScatter:
+                options.scatter = 1;
+                break;
+            case kEvery:
+                options.every = atoi(optarg);
+                break;
             case kHelp:
                 refuse(argv[0], about);
                 break;
@@ -139,7 +158,7 @@ Options bench_options(int argc, char** argv, const char* about, Options options)
         }
     }
     if (optind < argc) refuse(argv[0], "unknown argument");
-    if (options.batches < 1 || options.window < 1 || options.iterations < 0 || options.children < 0) {
+    if (options.batches < 1 || options.window < 1 || options.iterations < 0 || options.children < 0 || options.every < 1) {
         refuse(argv[0], "a number is out of range");
     }
     return options;

@@ -4,10 +4,10 @@
 
 enum { kBorderTag = 11 };
 
-/* One strip of cells: those that a leaf (block of cells) gets from one leaf on the other side of a face. */
+/* One strip of cells: those that a leaf (block of cells) gets from one leaf on the other side of a face, or one cell beyond a corner. */
 typedef struct {
     int from, to; /* leaves */
-    int face;     /* face of the receiving leaf */
+    int face;     /* face or corner of the receiving leaf */
     int half;     /* half of that face that the strip covers, if the sending leaf is finer; -1: the whole face */
 } Strip;
 
@@ -26,7 +26,10 @@ struct Plan {
     int size, partner_count;
 };
 
-static int strip_values(const Mesh* mesh, const Strip* s) { return s->half < 0 ? mesh->edge : mesh->edge / 2; }
+static int strip_values(const Mesh* mesh, const Strip* s) {
+    if (s->face >= kCorners) return 1;
+    return s->half < 0 ? mesh->edge : mesh->edge / 2;
+}
 
 static void add_strip(const Mesh* mesh, Bundle* bundle, Strip strip) {
     if ((bundle->count & (bundle->count - 1)) == 0) { /* the array is enlarged when its length is a power of two */
@@ -43,6 +46,12 @@ static void note_partner(Plan* plan, int process) {
     *word |= bit;
 }
 
+static void plan_strip(const Mesh* mesh, Plan* plan, Strip strip) {
+    int sender = mesh->leaves[strip.from].owner, receiver = mesh->leaves[strip.to].owner;
+    if (sender == mesh->rank) add_strip(mesh, &plan->out[receiver], strip);
+    if (receiver == mesh->rank) add_strip(mesh, &plan->in[sender], strip);
+}
+
 Plan* mesh_plan(const Mesh* mesh) {
     Plan* plan = calloc(1, sizeof *plan);
     plan->size = mesh->size;
@@ -53,12 +62,11 @@ Plan* mesh_plan(const Mesh* mesh) {
     for (int to = 0; to < mesh->count; ++to) {
         for (int face = 0; face < kFaces; ++face) {
             int across[2], n = mesh_across(mesh, to, face, across);
-            for (int k = 0; k < n; ++k) {
-                Strip strip = {across[k], to, face, n == 2 ? k : -1};
-                int sender = mesh->leaves[across[k]].owner, receiver = mesh->leaves[to].owner;
-                if (sender == mesh->rank) add_strip(mesh, &plan->out[receiver], strip);
-                if (receiver == mesh->rank) add_strip(mesh, &plan->in[sender], strip);
-            }
+            for (int k = 0; k < n; ++k) plan_strip(mesh, plan, (Strip){across[k], to, face, n == 2 ? k : -1});
+        }
+        for (int corner = kCorners; mesh->corners && corner < kSides; ++corner) {
+            int beyond = mesh_beyond_corner(mesh, to, corner);
+            if (beyond >= 0) plan_strip(mesh, plan, (Strip){beyond, to, corner, -1});
         }
     }
     for (int p = 0; p < mesh->size; ++p) {
@@ -103,9 +111,29 @@ static double cell_at_face(const Mesh* mesh, double* cells, int face, int d, int
     }
 }
 
+/* Returns the value of the cell beyond a corner of the receiver: the sender's cell there, or the mean of its smaller ones. */
+static double cell_beyond_corner(const Mesh* mesh, const Strip* s) {
+    const Leaf *from = &mesh->leaves[s->from], *to = &mesh->leaves[s->to];
+    int right = (s->face - kCorners) & 1, lower = (s->face - kCorners) >> 1, n = mesh->edge;
+    int column = right ? (to->x + 1) * n : to->x * n - 1, row = lower ? (to->y + 1) * n : to->y * n - 1;
+    int finer = from->level > to->level ? from->level - to->level : 0,
+        coarser = from->level < to->level ? to->level - from->level : 0;
+    int across = 1 << finer;
+    column = (column << finer >> coarser) - from->x * n;
+    row = (row << finer >> coarser) - from->y * n;
+    double sum = 0;
+    for (int r = 0; r < across; ++r)
+        for (int c = 0; c < across; ++c) sum += *mesh_cell(mesh, from->now, 1 + row + r, 1 + column + c);
+    return sum / (across * across);
+}
+
 /* Packs the cells that the receiver stores beyond its face; the sender's face is the opposite one. */
 static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
     const Leaf *from = &mesh->leaves[s->from], *to = &mesh->leaves[s->to];
+    if (s->face >= kCorners) {
+        *buffer = cell_beyond_corner(mesh, s);
+        return buffer + 1;
+    }
     int face = s->face ^ 1, half = mesh->edge / 2;
     if (from->level == to->level) {
         for (int i = 0; i < mesh->edge; ++i) *buffer++ = cell_at_face(mesh, from->now, face, 0, i);
@@ -125,6 +153,10 @@ static double* pack(const Mesh* mesh, const Strip* s, double* buffer) {
 static const double* unpack(const Mesh* mesh, const Strip* s, const double* buffer) {
     double* cells = mesh->leaves[s->to].now;
     int count = strip_values(mesh, s), first = 1 + (s->half > 0 ? count : 0), last = mesh->edge + 1;
+    if (s->face >= kCorners) {
+        *mesh_cell(mesh, cells, (s->face - kCorners) >> 1 ? last : 0, (s->face - kCorners) & 1 ? last : 0) = *buffer;
+        return buffer + 1;
+    }
     for (int i = first; i < first + count; ++i) {
         int row = s->face == kUp ? 0 : s->face == kDown ? last : i;
         int column = s->face == kLeft ? 0 : s->face == kRight ? last : i;
@@ -143,12 +175,25 @@ static void unpack_all(const Mesh* mesh, const Bundle* bundle) {
     for (int i = 0; i < bundle->count; ++i) place = unpack(mesh, &bundle->strips[i], place);
 }
 
+/* Copies a leaf's own cells to its corners outside the square. */
+static void mirror_corners(const Mesh* mesh, int leaf) {
+    double* c = mesh->leaves[leaf].now;
+    int last = mesh->edge + 1;
+    for (int corner = kCorners; corner < kSides; ++corner) {
+        int right = (corner - kCorners) & 1, lower = (corner - kCorners) >> 1;
+        if (mesh_beyond_corner(mesh, leaf, corner) >= 0) continue;
+        *mesh_cell(mesh, c, lower ? last : 0, right ? last : 0) =
+            *mesh_cell(mesh, c, lower ? last - 1 : 1, right ? last - 1 : 1);
+    }
+}
+
 /* Copies the cells at the edge of the square to the border outside of it, so that no heat flows through the edge. */
 static void mirror_edges(const Mesh* mesh) {
     int last = mesh->edge + 1;
     for (int l = 0; l < mesh->count; ++l) {
         const Leaf* leaf = &mesh->leaves[l];
         int side = (mesh->base << leaf->level) - 1;
+        if (mesh->corners && leaf->now) mirror_corners(mesh, l);
         for (int i = 1; i < last && leaf->now; ++i) {
             double* c = leaf->now;
             if (leaf->y == 0) *mesh_cell(mesh, c, 0, i) = *mesh_cell(mesh, c, 1, i);

@@ -8,7 +8,9 @@
  *   which a process exchanges borders, how many of them are new or no longer partners, and how many blocks change their owner.
  * - on-connections: share of the packets that did not take the base path, if the library counts them.
  *
- * -i: steps; -k: levels of refinement; -c: the plate must be identical to one computed by a single process. --spawn K: parents and
+ * -i: steps; -k: levels of refinement; --every: steps between regriddings; --corners: heat flows across corners too, so a block has eight
+ * neighbors; --scatter: the owner of a block does not depend on its neighbors, so all partners change with each regridding; --compute:
+ * microseconds of other work per block and step; -c: the plate must be identical to one computed by a single process. --spawn K: parents and
  * children share one plate. The time steps are explicit and equal for all blocks; the flow of heat between blocks of different
  * levels is not corrected. All processes know the whole tree of blocks. */
 #include <stdlib.h>
@@ -18,7 +20,7 @@
 #include "../../common/team.h"
 #include "mesh.h"
 
-enum { kBase = 4, kStepsPerGrid = 8, kRegridMark = 3 };
+enum { kBase = 4, kRegridMark = 3 };
 
 typedef struct {
     double partners, changed; /* numbers of partners and of changed partners, sums over the regriddings */
@@ -50,6 +52,7 @@ static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
             double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
             double near = 1 - (x * x + y * y) * 400; /* positive within the lamp's radius, 1/20 of the square */
             double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
+            if (mesh->corners) flow = (4 * flow + (above[k - 1] + above[k + 1]) + (below[k - 1] + below[k + 1]) - 4 * c[k]) / 6;
             next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
         }
     }
@@ -91,29 +94,33 @@ static void regrid(Mesh* mesh, Tally* tally) {
     free(old);
 }
 
-static Tally run(Mesh* mesh, long steps) {
+static Tally run(Mesh* mesh, const Options* options) {
     Tally tally = {0, 0, 0, 0};
+    long steps = options->iterations, microseconds = options->compute ? bench_next_of(options->compute, -1) : 0;
+    long work = microseconds > 0 ? bench_units((double)microseconds) : 0;
     MPI_Barrier(mesh->comm);
     double before = bench_now();
     for (long step = 0; step < steps; ++step) {
         double x, y;
         lamp((double)step / (double)steps, &x, &y);
-        if (step % kStepsPerGrid == 0) {
+        if (step % options->every == 0) {
             MPI_Pcontrol(kRegridMark); /* marks the change of partners for libraries that use it */
             regrid(mesh, &tally);
         }
         mesh_exchange(mesh);
         for (int i = 0; i < mesh->count; ++i) {
-            if (mesh->leaves[i].now) heat(mesh, &mesh->leaves[i], x, y);
+            if (!mesh->leaves[i].now) continue;
+            heat(mesh, &mesh->leaves[i], x, y);
+            if (work > 0) bench_compute(work);
         }
     }
     tally.seconds = bench_now() - before;
     return tally;
 }
 
-static void check(const Mesh* mesh, long steps) {
-    Mesh alone = mesh_create(MPI_COMM_SELF, mesh->base, mesh->levels, mesh->edge);
-    run(&alone, steps);
+static void check(const Mesh* mesh, const Options* options) {
+    Mesh alone = mesh_create(MPI_COMM_SELF, mesh);
+    run(&alone, options);
     bench_require(alone.count == mesh->count, "the number of blocks differs from the result of one process");
     for (int i = 0; i < mesh->count; ++i) {
         const Leaf *own = &mesh->leaves[i], *right = &alone.leaves[i];
@@ -129,11 +136,12 @@ static void check(const Mesh* mesh, long steps) {
 }
 
 static void measure(const Team* team, const Options* options, int edge, int levels, Report* report) {
-    Mesh mesh = mesh_create(team->control, kBase, levels, edge);
+    Mesh shape = {.base = kBase, .levels = levels, .edge = edge, .corners = options->corners, .scatter = options->scatter};
+    Mesh mesh = mesh_create(team->control, &shape);
     Paths* paths = bench_paths();
-    Tally tally = run(&mesh, options->iterations);
+    Tally tally = run(&mesh, options);
     PathShare share = bench_path_share(paths, mesh.comm);
-    if (options->check) check(&mesh, options->iterations);
+    if (options->check) check(&mesh, options);
     double steps = (double)options->iterations, regrids = (double)tally.regrids;
     const struct {
         const char* name;
@@ -169,6 +177,7 @@ int main(int argc, char** argv) {
     Report* report = bench_report("adaptive-mesh", "us or number", &options);
     for (long edge = bench_next_size(&options, 1); edge > 0; edge = bench_next_size(&options, edge)) {
         bench_require(edge % 2 == 0, "-s takes even numbers of cells");
+        bench_require(!options.corners || edge >= 4, "with --corners -s takes numbers of cells from 4 on");
         measure(&team, &options, (int)edge, levels, report);
     }
     bench_team_print(&team, report);

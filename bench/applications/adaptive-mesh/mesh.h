@@ -9,6 +9,8 @@
 #include "../../common/bench.h"
 
 enum { kUp, kDown, kLeft, kRight, kFaces };
+/* Corners continue the numbers of the faces: bit 0 of (corner - kFaces) is set on the right side, bit 1 on the lower one. */
+enum { kCorners = kFaces, kSides = kFaces + 4 };
 
 typedef struct {
     int level; /* level of refinement; 0 is the coarsest, and each level halves the side of a block */
@@ -27,6 +29,8 @@ typedef struct {
     int base;     /* number of blocks along the square at level 0 */
     int levels;   /* number of the finest level */
     int edge;     /* number of cells along a block, even */
+    int corners;  /* whether blocks also exchange their corners */
+    int scatter;  /* whether owners are drawn without regard to neighbors */
     Leaf* leaves; /* all leaves, in the order of a space-filling curve */
     int count;
     Plan* plan; /* messages for the borders: sender, receiver, leaves */
@@ -34,7 +38,8 @@ typedef struct {
     long moved; /* number of blocks that changed their owner */
 } Mesh;
 
-Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge);
+/* Creates the mesh that `shape` describes by base, levels, edge, corners and scatter, with all blocks at level 0. */
+Mesh mesh_create(MPI_Comm comm, const Mesh* shape);
 void mesh_free(Mesh* mesh);
 
 /* --- tree.c: positions and neighbors --- */
@@ -45,6 +50,11 @@ Leaf mesh_leaf(const Mesh* mesh, int level, int x, int y);
 int mesh_find(const Mesh* mesh, int level, int x, int y);
 /* Finds the one or two leaves across a face; returns their number (0 at the square's edge). */
 int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]);
+/* Returns the leaf that touches a corner from the other side; -1: outside the square. */
+int mesh_beyond_corner(const Mesh* mesh, int leaf, int corner);
+/* Sets the owners of `count` leaves: sections of the curve, or, with `scatter`, equal numbers of leaves in an order that a hash of their
+ * positions determines. Codes that balance boxes by their weights alone distribute them as scatter does. */
+void mesh_set_owners(const Mesh* mesh, Leaf* leaves, int count);
 /* Adjusts the requested levels (`target`) so that neighbors differ by at most one level, and leaves are merged only in complete groups of
  * four. */
 void mesh_settle_targets(Mesh* mesh);

@@ -18,8 +18,14 @@ static void free_leaves(Leaf* leaves, int count) {
     free(leaves);
 }
 
-Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge) {
-    Mesh mesh = {comm, 0, 0, base, levels, edge, NULL, base * base, NULL, 0, 0, 0};
+Mesh mesh_create(MPI_Comm comm, const Mesh* shape) {
+    Mesh mesh = {.comm = comm,
+                 .base = shape->base,
+                 .levels = shape->levels,
+                 .edge = shape->edge,
+                 .corners = shape->corners,
+                 .scatter = shape->scatter,
+                 .count = shape->base * shape->base};
     MPI_Comm_rank(comm, &mesh.rank);
     MPI_Comm_size(comm, &mesh.size);
     mesh.leaves = calloc((size_t)mesh.count, sizeof(Leaf));
@@ -30,9 +36,10 @@ Mesh mesh_create(MPI_Comm comm, int base, int levels, int edge) {
             y |= (i >> (2 * bit + 1) & 1) << bit;
         }
         mesh.leaves[i] = mesh_leaf(&mesh, 0, x, y);
-        mesh.leaves[i].owner = (int)((long)i * mesh.size / mesh.count);
-        if (mesh.leaves[i].owner == mesh.rank) create_cells(&mesh, &mesh.leaves[i]);
     }
+    mesh_set_owners(&mesh, mesh.leaves, mesh.count);
+    for (int i = 0; i < mesh.count; ++i)
+        if (mesh.leaves[i].owner == mesh.rank) create_cells(&mesh, &mesh.leaves[i]);
     mesh.plan = mesh_plan(&mesh);
     return mesh;
 }
@@ -135,18 +142,17 @@ static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
     free(requests);
 }
 
-/* Exchanges the requested levels of all leaves. Each process owns one section of the curve, in the order of ranks. */
+/* Exchanges the requested levels of all leaves. Each process sends those of its leaves in the order of the curve. */
 static void share_targets(Mesh* mesh) {
     int* counts = calloc(3 * (size_t)mesh->size, sizeof(int));
-    int *starts = counts + mesh->size, own = 0, first = 0;
+    int *starts = counts + mesh->size, *next = starts + mesh->size, own = 0;
     int* targets = malloc(2 * (size_t)mesh->count * sizeof(int));
     for (int i = 0; i < mesh->count; ++i) ++counts[mesh->leaves[i].owner];
-    for (int p = 1; p < mesh->size; ++p) starts[p] = starts[p - 1] + counts[p - 1];
-    first = starts[mesh->rank];
-    own = counts[mesh->rank];
-    for (int i = 0; i < own; ++i) targets[mesh->count + i] = mesh->leaves[first + i].target;
+    for (int p = 1; p < mesh->size; ++p) next[p] = starts[p] = starts[p - 1] + counts[p - 1];
+    for (int i = 0; i < mesh->count; ++i)
+        if (mesh->leaves[i].owner == mesh->rank) targets[mesh->count + own++] = mesh->leaves[i].target;
     MPI_Allgatherv(targets + mesh->count, own, MPI_INT, targets, counts, starts, MPI_INT, mesh->comm);
-    for (int i = 0; i < mesh->count; ++i) mesh->leaves[i].target = targets[i];
+    for (int i = 0; i < mesh->count; ++i) mesh->leaves[i].target = targets[next[mesh->leaves[i].owner]++];
     free(counts);
     free(targets);
 }

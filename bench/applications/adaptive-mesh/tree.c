@@ -51,6 +51,37 @@ int mesh_across(const Mesh* mesh, int leaf, int face, int found[2]) {
     return 2;
 }
 
+int mesh_beyond_corner(const Mesh* mesh, int leaf, int corner) {
+    const Leaf* l = &mesh->leaves[leaf];
+    int up = mesh->levels - l->level, right = (corner - kCorners) & 1, lower = (corner - kCorners) >> 1;
+    int x = right ? (l->x + 1) << up : (l->x << up) - 1, y = lower ? (l->y + 1) << up : (l->y << up) - 1;
+    return mesh_find(mesh, mesh->levels, x, y);
+}
+
+/* A leaf's place in the order in which scattered leaves are dealt. */
+typedef struct {
+    uint64_t hash;
+    int leaf;
+} Draw;
+
+static int compare_draws(const void* a, const void* b) {
+    const Draw *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : x->leaf - y->leaf;
+}
+
+void mesh_set_owners(const Mesh* mesh, Leaf* leaves, int count) {
+    for (int i = 0; i < count && !mesh->scatter; ++i) leaves[i].owner = (int)((long)i * mesh->size / count);
+    if (!mesh->scatter) return;
+    Draw* order = malloc((size_t)count * sizeof *order);
+    for (int i = 0; i < count; ++i) {
+        uint64_t hash = (leaves[i].key * 8 + (uint64_t)leaves[i].level + 1) * 0x9e3779b97f4a7c15u;
+        order[i] = (Draw){(hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u, i};
+    }
+    qsort(order, (size_t)count, sizeof *order, compare_draws);
+    for (int i = 0; i < count; ++i) leaves[order[i].leaf].owner = i % mesh->size;
+    free(order);
+}
+
 /* Returns whether leaf i is the first of four leaves that can be merged. */
 static int four_merge(const Mesh* mesh, int i) {
     const Leaf* first = &mesh->leaves[i];
@@ -116,7 +147,7 @@ Leaf* mesh_next_leaves(const Mesh* mesh, int* count) {
             next[n++] = mesh_leaf(mesh, l->level - 1, l->x / 2, l->y / 2);
         }
     }
-    for (int i = 0; i < n; ++i) next[i].owner = (int)((long)i * mesh->size / n);
+    mesh_set_owners(mesh, next, n);
     *count = n;
     return next;
 }
