@@ -353,6 +353,18 @@ TEST_F(RcRingPlaces, ABusierPeerReplacesAnIdleRing) {
     expect_all();
 }
 
+TEST_F(RcRingPlaces, AStaticPlanKeepsTheFirstRings) {
+    setenv("STARLING_PLAN", "static", 1);
+    set("2", "poll");
+    make();
+    EXPECT_EQ(send(0, 100), 100u);
+    EXPECT_EQ(send(1, 10), 10u);
+    EXPECT_EQ(send(2, 3000), 0u);
+    EXPECT_EQ(send(1, 10), 10u);
+    expect_all();
+    setenv("STARLING_PLAN", "demand", 1);
+}
+
 TEST_F(RcRingPlaces, APlannedPeerHasARingBeforeItEarnsOne) {
     set("2", "poll");
     make();

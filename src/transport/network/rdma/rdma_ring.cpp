@@ -248,14 +248,14 @@ void Rc::request_ring_back(RcConnection& connection) {
 }
 
 /// Counts a short frame that arrived by the queue. The connection may now earn a ring, if necessary one withdrawn from a connection with
-/// less traffic.
+/// less traffic. With STARLING_PLAN=static no ring is withdrawn.
 void Rc::earn_ring(RcConnection& connection) {
     ++connection.short_frames_;
     if (!may_have_ring(connection)) return;
     if (connection.short_frames_ < static_cast<uint64_t>(live(config().direct_threshold))) return;
     if (rings_ < static_cast<uint32_t>(live(config().max_direct)))
         return static_cast<void>(send_frame(connection, RcFrame::RcFrameKind::ring));
-    if (++in_line_ < kLooks) return;
+    if (config().plan == PlanSource::first || ++in_line_ < kLooks) return;
     in_line_ = 0;
     RcConnection* least = nullptr;
     for (auto& one : connections_)
