@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "daemon.h"
 
@@ -173,6 +175,7 @@ void Player::play(const Step& step) {
         fail_run("a wake-up was lost: the rank slept on although its wait had ended, and no process rang it; next: %s", text);
     process_.doing = text;
     world()->note("step", me_, step.id);
+    if (world()->trace) std::fprintf(stderr, "             %s\n", text);
     for (const Fault& fault : script_.faults)
         if (fault.rank == me_ && fault.step == step.id)
             world()->at(world()->now + fault.at, [&process = process_] {
@@ -495,7 +498,10 @@ void Player::split(const Step& step) {
 void Player::wait(Pending& pending) {
     MPI_Status status;
     if (pending.request == MPI_REQUEST_NULL) return;  // the operation failed at once, as allowed
+    const std::string before =
+        std::exchange(process_.doing, process_.doing + "; waits for step " + std::to_string(pending.step->id));
     const bool good = ok(mpi_.Wait(&pending.request, &status), "MPI_Wait", pending.allowed);
+    process_.doing = before;
     if (!good) pending.check = nullptr;
     finish(pending, status);
 }
@@ -506,12 +512,24 @@ void Player::finish(Pending& pending, MPI_Status& status) {
     std::fill(pending.out.begin(), pending.out.end(), kSpent);
 }
 
-void Player::wait_for_any() {
+/// Returns the requests of all pending operations, and names their steps for reports of a hang.
+std::vector<MPI_Request> Player::all_pending() {
     std::vector<MPI_Request> requests;
-    for (const Pending& pending : pending_) requests.push_back(pending.request);
+    process_.doing += "; waits for steps";
+    for (const Pending& pending : pending_) {
+        requests.push_back(pending.request);
+        process_.doing += " " + std::to_string(pending.step->id);
+    }
+    return requests;
+}
+
+void Player::wait_for_any() {
+    const std::string before = process_.doing;
+    std::vector<MPI_Request> requests = all_pending();
     MPI_Status status;
     int index = MPI_UNDEFINED;
     ok(mpi_.Waitany(static_cast<int>(requests.size()), requests.data(), &index, &status), "MPI_Waitany");
+    process_.doing = before;
     if (index == MPI_UNDEFINED) fail_run("MPI_Waitany returned MPI_UNDEFINED for %zu requests", requests.size());
     Pending& done = pending_[static_cast<size_t>(index)];
     done.request = requests[static_cast<size_t>(index)];
@@ -520,10 +538,11 @@ void Player::wait_for_any() {
 }
 
 void Player::wait_for_all_at_once() {
-    std::vector<MPI_Request> requests;
-    for (const Pending& pending : pending_) requests.push_back(pending.request);
+    const std::string before = process_.doing;
+    std::vector<MPI_Request> requests = all_pending();
     std::vector<MPI_Status> statuses(requests.size());
     ok(mpi_.Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data()), "MPI_Waitall");
+    process_.doing = before;
     for (size_t i = 0; i < requests.size(); ++i) {
         pending_[i].request = requests[i];
         finish(pending_[i], statuses[i]);

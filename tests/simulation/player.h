@@ -114,6 +114,7 @@ class Player {
     void keep_or_wait(const Step& step);
     void wait(Pending& pending);
     void finish(Pending& pending, MPI_Status& status);
+    std::vector<MPI_Request> all_pending();
     void wait_for_any();
     void wait_for_all_at_once();
     void wait_for_some();

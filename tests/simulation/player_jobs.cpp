@@ -94,13 +94,16 @@ void Player::open_port(const Step& step, std::string& name) {
         told_ports[step.id] = name;
 }
 
-// Waits for the port's name. The owner may be late, so the name may not exist yet.
+// Waits for the port's name. The owner may be late, so the name may not exist yet. Each round calls the library: the owner may be waiting
+// for an operation of this rank to progress.
 void Player::find_port(const Step& step, std::string& name) {
     constexpr uint64_t kPauseNs = 500'000;
     std::array<char, MPI_MAX_PORT_NAME> text;
     ok(mpi_.Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     while (name.empty()) {
         world()->compute(kPauseNs);
+        int waits = 0;
+        ok(mpi_.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &waits, MPI_STATUS_IGNORE), "MPI_Iprobe");
         if (!step.any_tag) {
             const auto told = told_ports.find(step.id);
             if (told != told_ports.end()) name = told->second;
