@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 /* Names of Starling's counters. */
-static const char* const kCounters[] = {"messages_ring", "messages_tcp", "messages_inbox", "messages_udp", "opened"};
-enum { kRing, kTcp, kInbox, kUdp, kOpened, kAll };
+static const char* const kCounters[] = {"messages_ring", "messages_tcp",   "messages_rc", "messages_inbox",
+                                        "messages_udp",  "messages_verbs", "opened"};
+enum { kRing, kTcp, kRc, kInbox, kUdp, kVerbs, kOpened, kAll };
 
 struct Paths {
     MPI_T_pvar_session session;
@@ -41,6 +42,6 @@ PathShare bench_path_share(Paths* paths, MPI_Comm comm) {
         MPI_T_finalize();
     }
     free(paths);
-    double connected = all[kRing] + all[kTcp], packets = connected + all[kInbox] + all[kUdp];
+    double connected = all[kRing] + all[kTcp] + all[kRc], packets = connected + all[kInbox] + all[kUdp] + all[kVerbs];
     return (PathShare){packets > 0 ? connected / packets : -1, all[kOpened] < 0 ? -1 : all[kOpened]};
 }
