@@ -12,10 +12,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "control/plan_reply.h"
 #include "features.h"
 #include "job/environment.h"
 #include "mpi.h"
 #include "network.h"
+#include "prices.h"
 #include "transport/shm/region.h"
 
 namespace starling::simulation {
@@ -29,6 +31,10 @@ constexpr uint64_t kWordNs = 3'000'000, kLateWordNs = 3'000'000'000;
 }  // namespace
 
 Daemons* daemons() { return the_daemons; }
+
+uint64_t Daemons::word_ns(uint64_t most) {
+    return prices().exact ? prices().of.system_daemon_reply : world_.random.below(most);
+}
 
 Daemons::Daemons(World& world, const Placement& placement)
     : world_(world), placement_(placement), jobs_(1 + placement.further.size()) {
@@ -143,7 +149,7 @@ void Daemons::kill(Process& process) {
     close_all_of(process);
     const uint32_t rank = process.rank;
     KnownJob& job = *jobs_[process.job];
-    const uint64_t begin = world_.now + (world_.random.one_in(4) ? world_.random.below(kLateWordNs) : 0);
+    const uint64_t begin = world_.now + (!prices().exact && world_.random.one_in(4) ? world_.random.below(kLateWordNs) : 0);
     // The root ends a spawned job of which a rank never arrives. If the universe has one host, the parents notice that themselves.
     const job::JobSegment& segment = job.segments[process.host];
     const bool never_arrives = job.parent != 0 && placement_.hosts > 1 &&
@@ -160,7 +166,7 @@ void Daemons::kill(Process& process) {
 // Each daemon carries out the order when it arrives there.
 void Daemons::at_hosts(uint64_t begin, const std::function<void(uint32_t host)>& what) {
     for (uint32_t h = 0; h < placement_.hosts; ++h)
-        world_.at_daemon(begin + world_.random.below(kWordNs), *daemons_[h], [what, h] { what(h); });
+        world_.at_daemon(begin + word_ns(kWordNs), *daemons_[h], [what, h] { what(h); });
 }
 
 // No surviving rank needs a report of the processes that are killed with the job, because all end together.
@@ -168,7 +174,7 @@ void Daemons::end_job(Process& by) {
     world_.kill(by);
     close_all_of(by);
     if (!std::exchange(is_ending_, true))
-        world_.at(world_.now + world_.random.below(kWordNs), [this] {
+        world_.at(world_.now + word_ns(kWordNs), [this] {
             for (const auto& process : world_.processes()) {
                 if (process->gone()) continue;
                 world_.kill(*process);
@@ -198,8 +204,7 @@ void Daemons::on_locate(Process& asker, const control::JobQuery& query, int fd) 
     KnownJob* const about = find(query.job);
     const uint32_t rank = query.rank;
     if (!about || rank >= about->host_of_rank.size()) fail_run("a rank asks for the port of a process that does not exist");
-    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[asker.host],
-                     [=, this] { answer(*who, *about, rank, fd); });
+    world_.at_daemon(world_.now + word_ns(kWordNs), *daemons_[asker.host], [=, this] { answer(*who, *about, rank, fd); });
 }
 
 // Waits until the rank listens, copies its port word (state and port) to the segment of the requester's host, and replies if the requester
@@ -212,7 +217,7 @@ void Daemons::answer(Process& asker, KnownJob& about, uint32_t rank, int fd) {
     const bool knows_of_death = job::PortWord::of(here.port(rank).load()).state == job::PortWord::failed;
     const bool has_ended = about.failing || about.over;
     if (word == 0 && !has_ended) {
-        world_.at_daemon(world_.now + kWordNs, *daemons_[asker.host],
+        world_.at_daemon(world_.now + (prices().exact ? word_ns(0) : kWordNs), *daemons_[asker.host],
                          [=, this, &asker, &about] { answer(asker, about, rank, fd); });
         return;
     }
@@ -241,7 +246,7 @@ void Daemons::on_abandoned(const control::JobQuery& query, const Process& by) {
     if (!about) return;
     const uint32_t rank = query.rank, host = about->host_of_rank[rank], by_rank = by.rank;
     const job::JobId by_job = jobs_[by.job]->description.id;
-    world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[host], [=, this] {
+    world_.at_daemon(world_.now + word_ns(kWordNs), *daemons_[host], [=, this] {
         job::RankCell& cell = about->segments[host].cell(rank);
         if (cell.abandoned_by_rank.load() != 0) return;
         cell.abandoned_by_job.store(by_job);
@@ -250,13 +255,16 @@ void Daemons::on_abandoned(const control::JobQuery& query, const Process& by) {
     });
 }
 
+std::string Daemons::plan_of(const Process& of) const {
+    if (!prices().exact) return placement_.plans.reply(of.rank, static_cast<uint32_t>(jobs_[of.job]->host_of_rank.size()));
+    const bool has_plan = of.job == 0 && of.rank < placement_.given_plans.size();
+    return has_plan ? placement_.given_plans[of.rank] : encode(control::PlanReply());
+}
+
 void Daemons::on_plan(Process& asker, int fd) {
     Process* const who = &asker;
-    const uint64_t wait = world_.random.below(world_.random.one_in(4) ? 20 * kWordNs : kWordNs);
-    world_.at_daemon(world_.now + wait, *daemons_[asker.host], [=, this] {
-        const auto ranks = static_cast<uint32_t>(jobs_[who->job]->host_of_rank.size());
-        reply(*who, fd, placement_.plans.reply(who->rank, ranks));
-    });
+    const uint64_t wait = word_ns(world_.random.one_in(4) ? 20 * kWordNs : kWordNs);
+    world_.at_daemon(world_.now + wait, *daemons_[asker.host], [=, this] { reply(*who, fd, plan_of(*who)); });
 }
 
 void ControlSocket::send(std::string_view bytes, int fd) {

@@ -31,8 +31,9 @@ struct Placement {
     uint32_t cores = 1;  ///< cores per host
     bool recovers = false;
     Plans plans{0};
-    bool encrypts = false;            ///< whether packets between hosts are encrypted
-    std::vector<FurtherJob> further;  ///< jobs number 1, 2, …
+    std::vector<std::string> given_plans;  ///< daemons' replies with a plan that a program run was given, by rank; empty: none
+    bool encrypts = false;                 ///< whether packets between hosts are encrypted
+    std::vector<FurtherJob> further;       ///< jobs number 1, 2, …
 
     /// Returns the number of processes of all jobs.
     uint32_t processes() const {
@@ -99,6 +100,10 @@ class Daemons {
     void on_request(Process& asker, const control::ControlFrame& frame, int fd);
 
   private:
+    /// Returns the time of a message between a process and a daemon. Runs of seeds draw it, below `most`.
+    uint64_t word_ns(uint64_t most);
+    /// Returns the plan for a rank, as a daemon sends it.
+    std::string plan_of(const Process& of) const;
     /// Describes a job whose host table has these hosts of the world.
     job::JobDescription describe(const std::vector<uint32_t>& host_of_rank, const std::vector<uint32_t>& hosts);
     KnownJob& create(uint32_t number, job::JobDescription description, std::vector<uint32_t> host_of_rank);

@@ -91,7 +91,7 @@ KnownJob& Daemons::start_job(uint32_t number, std::string blob, job::JobId paren
     job.connected = parent != 0;
     for (uint32_t entry = 0; entry < hosts.size(); ++entry) create_segment(job, hosts[entry], entry);
     for (uint32_t rank = 0; rank < plan.host_of_rank.size(); ++rank) {
-        const uint64_t delay = world_.random.below(world_.random.one_in(6) ? 20 * kWordNs : kWordNs);
+        const uint64_t delay = word_ns(world_.random.one_in(6) ? 20 * kWordNs : kWordNs);
         world_.at(world_.now + delay, [this, &job, rank] {
             if (!job.failing && !is_ending_) world_.outside([&] { start_(job.number, rank); });
         });
@@ -116,7 +116,7 @@ void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int
     for (const control::SpawnCommand& command : request.commands) wanted += command.maxprocs;
     uint32_t number = 1;
     while (number < jobs_.size() && request.commands[0].argv[0] != command_of(number)) ++number;
-    const uint64_t delay = world_.random.below(kWordNs), reply_after = delay + world_.random.below(2 * kWordNs);
+    const uint64_t delay = word_ns(kWordNs), reply_after = delay + word_ns(2 * kWordNs);
     if (number == jobs_.size())
         return reply_later(asker, fd, delay, [wanted] {
             return encode(
@@ -144,7 +144,7 @@ void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int
 
 void Daemons::on_resolve(Process& asker, const control::JobQuery& query, int fd) {
     Process* const who = &asker;
-    reply_later(asker, fd, world_.random.below(2 * kWordNs), [this, who, id = query.job] {
+    reply_later(asker, fd, word_ns(2 * kWordNs), [this, who, id = query.job] {
         control::JobReply found;
         KnownJob* const about = find(id);
         if (!about || about->over) {
@@ -159,7 +159,7 @@ void Daemons::on_resolve(Process& asker, const control::JobQuery& query, int fd)
 }
 
 void Daemons::on_name(Process& asker, MessageKind kind, const control::NameRequest& request, int fd) {
-    reply_later(asker, fd, world_.random.below(2 * kWordNs), [this, kind, request] {
+    reply_later(asker, fd, word_ns(2 * kWordNs), [this, kind, request] {
         control::NameReply out;
         const auto known = names_.find(request.service);
         if (kind == MessageKind::publish) {
@@ -176,7 +176,7 @@ void Daemons::on_name(Process& asker, MessageKind kind, const control::NameReque
 }
 
 void Daemons::on_disconnect(Process& asker, const control::DisconnectNotice& notice, int fd) {
-    reply_later(asker, fd, world_.random.below(2 * kWordNs), [this, notice] {
+    reply_later(asker, fd, word_ns(2 * kWordNs), [this, notice] {
         KnownJob* const child = find(notice.child);
         if (child && child->parent == notice.parent) child->connected = false;
         return encode(control::NameReply{});
@@ -185,7 +185,7 @@ void Daemons::on_disconnect(Process& asker, const control::DisconnectNotice& not
 
 void Daemons::on_forsake(Process& asker, const control::JobQuery& query, int fd) {
     const job::JobId by = jobs_[asker.job]->description.id;
-    reply_later(asker, fd, world_.random.below(2 * kWordNs), [this, by, id = query.job] {
+    reply_later(asker, fd, word_ns(2 * kWordNs), [this, by, id = query.job] {
         KnownJob* const child = find(id);
         if (child && child->parent == by) fail(*child);
         return encode(control::JobReply{});
@@ -214,7 +214,7 @@ void Daemons::note_end(Process& process) {
     if (placement_.further.empty()) return;
     KnownJob& job = *jobs_[process.job];
     if (process.state != Process::State::dead)
-        world_.at_daemon(world_.now + world_.random.below(kWordNs), *daemons_[process.host],
+        world_.at_daemon(world_.now + word_ns(kWordNs), *daemons_[process.host],
                          [&job, rank = process.rank, host = process.host] {
                              job.segments[host].cell(rank).state.store(job::RankState::exited);
                          });

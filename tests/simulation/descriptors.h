@@ -30,6 +30,7 @@ struct Descriptor {
     void changed() {
         ++edges;
         world()->happened();
+        world()->stir(*owner);
         world()->wake_descriptors(*owner);
     }
 };

@@ -16,6 +16,21 @@ constexpr uint64_t kSendNs = 1'000;      ///< time that a datagram occupies its 
 constexpr uint64_t kJoinNs = 2'000'000;  ///< longest time until a join takes effect
 constexpr uint64_t kOwnHostNs = 1'000;   ///< latency between processes of one host
 
+uint64_t price_of_datagram(uint64_t bytes) { return prices().with_bytes(prices().of.ud_post, prices().of.ud_byte, bytes); }
+
+/// Returns the price of taking this event from the completion queue.
+uint64_t price_of(const verbs::VerbsEvent& event) {
+    const Prices::Figures& of = prices().of;
+    switch (event.kind) {
+        case verbs::VerbsEvent::VerbsEventKind::datagram:
+            return prices().with_bytes(of.ud_receive, of.ud_byte, event.bytes);
+        case verbs::VerbsEvent::VerbsEventKind::frame:
+            return prices().with_bytes(of.rc_receive, of.rc_byte, event.bytes);
+        default:
+            return of.rc_completion;
+    }
+}
+
 }  // namespace
 
 /// The descriptor on which a process waits for a port. It ends with its process.
@@ -47,7 +62,7 @@ void SimulatedPort::close() {
     channel->port = nullptr;
     close_descriptor(channel_);
     delete this;
-    world()->pass(kCallNs);
+    world()->pass(prices().call);
 }
 
 // Draws a new queue number after each change, so that datagrams in transit to the old one have no receiver.
@@ -79,7 +94,12 @@ bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string&
     status = verbs::WorkStatus::done;
     ++sending_;
     ++count.datagrams_sent;
-    devices_.world().at(devices_.world().now + kSendNs, [of = datagram_queue_] {
+    if (!prices().exact) free_slot_at(devices_.world().now + kSendNs);
+    return true;
+}
+
+void SimulatedPort::free_slot_at(uint64_t when) {
+    devices_.world().at(when, [of = datagram_queue_] {
         const auto found = simulation::devices()->by_datagram_queue.find(of);
         if (found == simulation::devices()->by_datagram_queue.end()) return;
         SimulatedPort& port = *found->second;
@@ -89,11 +109,11 @@ bool SimulatedPort::takes_datagram(verbs::WorkStatus& status, const std::string&
         event.kind = verbs::VerbsEvent::VerbsEventKind::room;
         port.tell(event);
     });
-    return true;
 }
 
 verbs::WorkStatus SimulatedPort::send(const verbs::VerbsAddress& to, const iovec* parts, int parts_count) {
     const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
+    pay(price_of_datagram(bytes.size()));
     verbs::WorkStatus status;
     if (!takes_datagram(status, bytes)) return status;
     uint32_t address = 0;
@@ -102,14 +122,16 @@ verbs::WorkStatus SimulatedPort::send(const verbs::VerbsAddress& to, const iovec
     if (rail >= network()->rails()) fail_run("a datagram goes to an address that no device has");
     if (to.key != kKey) fail_run("a datagram has a wrong key");
     world()->note("verbs datagram", to.queue, bytes.size());
+    uint64_t sent = world()->now;
     if (rail == rail_ || devices_.weather().routed)
-        network()->carry(host(), rail_, Network::host_of(address), rail,
-                         [queue = to.queue, source = datagram_queue_, bytes, from = this->address()] {
-                             const auto found = simulation::devices()->by_datagram_queue.find(queue);
-                             if (found != simulation::devices()->by_datagram_queue.end())
-                                 found->second->datagram(bytes, from, source);
-                         });
-    return after(status);
+        sent = network()->carry(Path::ud, host(), rail_, Network::host_of(address), rail, bytes.size(),
+                                [queue = to.queue, source = datagram_queue_, bytes, from = this->address()] {
+                                    const auto found = simulation::devices()->by_datagram_queue.find(queue);
+                                    if (found != simulation::devices()->by_datagram_queue.end())
+                                        found->second->datagram(bytes, from, source);
+                                });
+    if (prices().exact) free_slot_at(sent);
+    return after_paid(status);
 }
 
 void SimulatedPort::datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue) {
@@ -143,7 +165,7 @@ verbs::PortMembership* SimulatedPort::join(const uint8_t* group_gid) {
     made.number_ = devices_.draw_number();
     World& world = devices_.world();
     const bool fails = world.random.with(devices_.weather().refuses);
-    world.at(world.now + world.random.below(kJoinNs), [fails, number = made.number_] {
+    world.at(world.now + (prices().exact ? kJoinNs : world.random.below(kJoinNs)), [fails, number = made.number_] {
         for (SimulatedPort* const port : simulation::devices()->ports)
             for (const auto& one : port->memberships_)
                 if (one->number_ == number)
@@ -163,9 +185,11 @@ bool SimulatedPort::is_member(const uint8_t* gid) const {
 
 verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* parts, int parts_count) {
     const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
+    pay(price_of_datagram(bytes.size()));
     verbs::WorkStatus status;
     if (!takes_datagram(status, bytes)) return status;
     world()->note("verbs group", datagram_queue_, bytes.size());
+    uint64_t sent = world()->now;
     // The switch knows the rails with members; each cable loses datagrams independently. On the sender's own host the device delivers to
     // all other ports.
     for (const SimulatedPort* const port : devices_.ports) {
@@ -177,9 +201,10 @@ verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* 
         if (port->host() == host())
             devices_.world().at(devices_.world().now + kOwnHostNs, arrive);
         else
-            network()->carry(host(), rail_, port->host(), rail_, arrive);
+            sent = network()->carry(Path::ud, host(), rail_, port->host(), rail_, bytes.size(), arrive);
     }
-    return after(status);
+    if (prices().exact) free_slot_at(sent);
+    return after_paid(status);
 }
 
 // Functions for queues and memory.
@@ -212,7 +237,7 @@ void SimulatedPort::dismiss(verbs::Memory& memory) {
     count.registered_bytes -= found->second.bytes;
     devices_.memory.erase(found);
     memory = {};
-    world()->pass(kCallNs);
+    world()->pass(prices().call);
 }
 
 // Functions for events.
@@ -220,6 +245,7 @@ void SimulatedPort::dismiss(verbs::Memory& memory) {
 void SimulatedPort::tell(const verbs::VerbsEvent& event) {
     events_.push_back(event);
     world()->happened();
+    world()->stir(owner_);
     if (!armed_) {
         slept_through_ |= owner_.is_asleep() && !fired_;
         return;
@@ -259,11 +285,14 @@ int SimulatedPort::poll(verbs::VerbsEvent* events, int most) {
         events[taken] = *at;
         events_.erase(at);
     }
-    if (taken == 0) return 0;
+    const uint64_t rings = owner_.meter ? owner_.meter->rings_price() : 0;
+    if (taken == 0) return rings == 0 ? 0 : after_nothing(0, rings);
     fired_ = false;
     if (!std::exchange(slept_through_, false)) owner_.lapsed = 0;
     world()->happened();
-    return after(taken);
+    uint64_t price = prices().exact ? rings : prices().call;
+    for (int i = 0; prices().exact && i < taken; ++i) price += price_of(events[i]);
+    return after(taken, price);
 }
 
 bool SimulatedPort::arm() {

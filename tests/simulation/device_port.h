@@ -79,6 +79,8 @@ class SimulatedPort final : public verbs::Port {
     void take_datagram_queue();
     void note_most();
     bool takes_datagram(verbs::WorkStatus& status, const std::string& bytes);
+    /// Frees a send slot when the datagram has left the device.
+    void free_slot_at(uint64_t when);
 
     Devices& devices_;
     Process& owner_;

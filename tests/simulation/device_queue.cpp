@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "system.h"
+#include "transport/network/rdma/rdma_ring.h"
 
 namespace starling::simulation {
 
@@ -50,22 +51,59 @@ bool SimulatedQueue::connect(const verbs::QueueAddress& peer) {
     return after(true);
 }
 
+// Functions for prices and times.
+
+bool SimulatedQueue::is_ring_write(const Work& work) const {
+    if (work.kind != Kind::write && work.kind != Kind::note) return false;
+    const auto found = port_.devices().memory.find(work.what.remote);
+    return found != port_.devices().memory.end() && found->second.bytes == network::RcRing::kBytes;
+}
+
+uint64_t SimulatedQueue::bytes_to_peer(const Work& work) {
+    if (work.kind == Kind::frame) return work.bytes.size();
+    return work.kind < Kind::read ? work.what.bytes : 0;
+}
+
+uint64_t SimulatedQueue::price_of(const Work& work) const {
+    const Prices::Figures& of = prices().of;
+    if (!prices().exact) return 0;
+    if (work.kind == Kind::frame) return prices().with_bytes(of.rc_post, of.rc_byte, work.bytes.size());
+    if (is_ring_write(work)) return prices().with_bytes(of.ring_write, of.ring_byte, work.what.bytes);
+    return work.kind < Kind::read ? of.rdma_write : of.rdma_read;
+}
+
+uint64_t SimulatedQueue::transit(const Work& work) {
+    if (!prices().exact) return network()->latency(Path::rc);
+    const auto peer = port_.devices().queues.find(peer_);
+    if (peer == port_.devices().queues.end()) return prices().of.rc_latency;
+    const uint32_t to = peer->second->port_.host();
+    return network()->transit(Path::rc, port_.host(), to, bytes_to_peer(work)) +
+           network()->adapters().look_up(port_.host(), number_, to, peer_);
+}
+
+uint64_t SimulatedQueue::transit_back(const Work& work) {
+    const auto peer = port_.devices().queues.find(peer_);
+    if (!prices().exact || work.kind < Kind::read || peer == port_.devices().queues.end()) return network()->latency(Path::rc);
+    return network()->transit(Path::rc, peer->second->port_.host(), port_.host(), work.what.bytes);
+}
+
 // Functions that post work.
 
 verbs::WorkStatus SimulatedQueue::post(Work work) {
+    pay(price_of(work));
     if (broken_ || closed_ || peer_ == 0 || port_.gone()) return verbs::WorkStatus::broken;
     World& w = port_.devices().world();
     if (works_.size() >= port_.devices().weather().places) {
         refused_busy_ = true;
         return verbs::WorkStatus::busy;
     }
-    uint64_t takes = network()->latency();
+    uint64_t takes = transit(work);
     // The frame is lost in transit, and the device retransmits it later.
     if (w.random.with(network()->weather().loss)) takes += w.random.below(network()->weather().late_ns);
     work.arrives = last_arrival_ = std::max(last_arrival_, w.now + takes);
     works_.push_back(std::move(work));
     later(last_arrival_, &SimulatedQueue::deliver);
-    return after(verbs::WorkStatus::done);
+    return after_paid(verbs::WorkStatus::done);
 }
 
 void SimulatedQueue::later(uint64_t when, void (SimulatedQueue::*what)()) {
@@ -143,7 +181,7 @@ void SimulatedQueue::deliver() {
             return fail("the memory is not registered, or no longer");
         }
         ++delivered_;
-        last_acknowledged_ = std::max(last_acknowledged_, w.now + network()->latency());
+        last_acknowledged_ = std::max(last_acknowledged_, w.now + transit_back(works_[delivered_ - 1]));
         later(last_acknowledged_, &SimulatedQueue::acknowledge);
     }
 }
@@ -202,13 +240,16 @@ SimulatedQueue::Outcome SimulatedQueue::carry_out(Work& work, SimulatedQueue& at
     const bool known = found != port_.devices().memory.end() && found->second.by == &at.port_ &&
                        found->second.holds(work.what.address, work.what.bytes);
     if (work.what.bytes != 0 && !known) return Outcome::refused;
-    return work.kind <= Kind::note ? write_there(work, at) : read_there(work);
+    return work.kind <= Kind::note ? write_there(work, at) : read_there(work, at);
 }
 
 SimulatedQueue::Outcome SimulatedQueue::write_there(Work& work, SimulatedQueue& at) {
     if (work.kind == Kind::note && !at.port_.has_buffer()) return Outcome::not_ready;
     put_at(work.what.address, work.inlined ? work.bytes.data() : work.what.memory, work.what.bytes);
+    if (prices().exact && is_ring_write(work))
+        at.port_.owner().owed += prices().with_bytes(prices().of.ring_receive, prices().of.ring_byte, work.what.bytes);
     world()->happened();
+    world()->stir(at.port_.owner());
     if (work.kind != Kind::note || at.closed_) return Outcome::done;
     verbs::VerbsEvent event;
     event.kind = verbs::VerbsEvent::VerbsEventKind::note;
@@ -218,7 +259,7 @@ SimulatedQueue::Outcome SimulatedQueue::write_there(Work& work, SimulatedQueue& 
     return Outcome::done;
 }
 
-SimulatedQueue::Outcome SimulatedQueue::read_there(Work& work) {
+SimulatedQueue::Outcome SimulatedQueue::read_there(Work& work, SimulatedQueue& at) {
     work.bytes.assign(reinterpret_cast<const char*>(work.what.address), work.what.bytes);
     if (work.kind == Kind::read) return Outcome::done;
     if (work.what.bytes != 8 || work.what.address % 8 != 0)
@@ -226,6 +267,7 @@ SimulatedQueue::Outcome SimulatedQueue::read_there(Work& work) {
     const uint64_t before = number_at(work.what.address);
     const uint64_t after = work.kind == Kind::add ? before + work.operand : before == work.compare ? work.operand : before;
     put_at(work.what.address, &after, sizeof after);
+    world()->stir(at.port_.owner());
     return Outcome::done;
 }
 
@@ -268,7 +310,7 @@ void SimulatedQueue::close(bool linger) {
     for (const Work& work : std::exchange(works_, {}))
         if (work.kind != Kind::frame) tell_done(work, verbs::WorkStatus::broken);
     port_.end(*this);
-    world()->pass(kCallNs);
+    world()->pass(prices().call);
 }
 
 }  // namespace starling::simulation

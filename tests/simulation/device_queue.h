@@ -40,6 +40,15 @@ class SimulatedQueue final : public verbs::Queue {
     enum class Outcome : uint8_t { done, not_ready, refused };
 
     verbs::WorkStatus post(Work work);
+    /// Returns whether the work request writes into a ring of the peer (transport/network/rdma/rdma_ring.h).
+    bool is_ring_write(const Work& work) const;
+    /// Returns the number of bytes that the work request sends to the peer.
+    static uint64_t bytes_to_peer(const Work& work);
+    uint64_t price_of(const Work& work) const;
+    /// Returns the transit time of the work request.
+    uint64_t transit(const Work& work);
+    /// Returns the transit time of its acknowledgement, with the data of a read.
+    uint64_t transit_back(const Work& work);
     verbs::WorkStatus transfer(Work work);
     /// Executes at the peer all work that has arrived, in order.
     void deliver();
@@ -50,7 +59,7 @@ class SimulatedQueue final : public verbs::Queue {
     SimulatedQueue* reachable_peer() const;
     Outcome carry_out(Work& work, SimulatedQueue& at);
     Outcome write_there(Work& work, SimulatedQueue& at);
-    Outcome read_there(Work& work);
+    Outcome read_there(Work& work, SimulatedQueue& at);
     /// Ends the run if the memory of a transfer in this process is not registered.
     void check_own(const Work& work) const;
     void later(uint64_t when, void (SimulatedQueue::*what)());

@@ -22,17 +22,15 @@ namespace starling::simulation {
 
 namespace {
 
-[[noreturn]] void give_up(const char* what, const char* why) {
-    std::fprintf(stderr, "simulation: %s: %s\n", what, why);
-    std::exit(2);
-}
-
 /// The part of the file that the loader needs, up to the debug information; addr2line finds that in the original file.
 struct File {
     int fd = -1;
     uint64_t bytes = 0;
     std::vector<Elf64_Phdr> parts;  ///< program headers of the loaded segments
+    DynamicString name;             ///< the library's name, by which programs refer to it
 };
+
+bool pauses_have_a_price = false;
 
 /// The offset and length of a function in the file; both 0: the file does not contain its symbol.
 struct FunctionPlace {
@@ -60,23 +58,34 @@ FunctionPlace place_of(const char* function, const char* bytes) {
     return {};
 }
 
-/// Replaces the pause between two polls of the rings by a return. In a simulation no other process runs meanwhile and the clock stands
+/// Makes the function at this place jump to `target`. Returns false if the function is not there, or is shorter than a jump.
+bool redirect(char* bytes, const FunctionPlace& function, const void* target) {
+    char jump[] = "\x48\xb8........\xff\xe0";  // movabs $target, %rax; jmp *%rax
+    const auto address = reinterpret_cast<uint64_t>(target);
+    if (function.bytes < sizeof jump - 1) return false;
+    std::memcpy(jump + 2, &address, sizeof address);
+    std::memcpy(bytes + function.offset, jump, sizeof jump - 1);
+    return true;
+}
+
+/// Replaces the pause between two polls of the rings. Runs of seeds return at once: no other process runs meanwhile and the clock stands
 /// still; the pauses took a sixth of a run's time.
-void leave_out_pauses(char* bytes) {
+void replace_pauses(char* bytes) {
     constexpr char kReturn = '\xc3';
     const FunctionPlace pause = place_of("_ZN8starling8progress12_GLOBAL__N_119pause_between_pollsEv", bytes);
-    if (pause.bytes > 0) bytes[pause.offset] = kReturn;
+    if (!pauses_have_a_price) {
+        if (pause.bytes > 0) bytes[pause.offset] = kReturn;
+    } else if (!redirect(bytes, pause, reinterpret_cast<const void*>(&simulated_pause))) {
+        give_up("pause_between_polls()", "the library does not have it, or it is shorter than a jump");
+    }
 }
 
 /// Replaces the processor's counter, by which the library times its copies, by a simulated one: otherwise equal seeds could differ.
 void simulate_cycles(char* bytes) {
 #ifdef __SSE2__
-    const FunctionPlace counter = place_of("_ZN8starling12_GLOBAL__N_110cycles_nowEv", bytes);
-    const uint64_t target = reinterpret_cast<uint64_t>(&simulated_cycles);
-    char jump[] = "\x48\xb8........\xff\xe0";  // movabs $target, %rax; jmp *%rax
-    if (counter.bytes < sizeof jump - 1) give_up("cycles_now()", "the library does not have it, or it is shorter than a jump");
-    std::memcpy(jump + 2, &target, sizeof target);
-    std::memcpy(bytes + counter.offset, jump, sizeof jump - 1);
+    if (!redirect(bytes, place_of("_ZN8starling12_GLOBAL__N_110cycles_nowEv", bytes),
+                  reinterpret_cast<const void*>(&simulated_cycles)))
+        give_up("cycles_now()", "the library does not have it, or it is shorter than a jump");
 #endif
 }
 
@@ -98,7 +107,7 @@ const File& contents(const std::string& name) {
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (memory == MAP_FAILED) give_up(name.c_str(), std::strerror(errno));
     auto* const bytes = static_cast<char*>(memory);
-    leave_out_pauses(bytes);
+    replace_pauses(bytes);
     simulate_cycles(bytes);
     Elf64_Ehdr header;
     std::memcpy(&header, bytes, sizeof header);
@@ -109,6 +118,7 @@ const File& contents(const std::string& name) {
         file.parts.push_back(part);
         file.bytes = std::max(file.bytes, part.p_offset + part.p_filesz);
     }
+    file.name = find_dynamic_string(bytes, DT_SONAME, {});
     file.fd = make_file("libmpi");
     if (write(file.fd, bytes, file.bytes) != static_cast<ssize_t>(file.bytes))
         give_up("a copy of the library", std::strerror(errno));
@@ -123,6 +133,9 @@ int copy_of(const File& file, size_t index) {
     while (static_cast<uint64_t>(at) < file.bytes)
         if (sendfile(fd, file.fd, &at, file.bytes - static_cast<uint64_t>(at)) <= 0)
             give_up("a copy of the library", std::strerror(errno));
+    const std::string name = numbered_name(file.name.text, index);
+    if (pwrite(fd, name.data(), name.size(), static_cast<off_t>(file.name.offset)) != static_cast<ssize_t>(name.size()))
+        give_up("the name of a copy of the library", std::strerror(errno));
     return fd;
 }
 
@@ -146,14 +159,16 @@ void share_code(void* handle, const File& file, int fd) {
     }
 }
 
-Library* load(const std::string& name, size_t index) {
+// The program is loaded while the library's copy still has its own name: share_code() maps the name that all copies have.
+Library* load(const std::string& name, size_t index, const std::string& program) {
     const File& file = contents(name);
     const int fd = copy_of(file, index);
     const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) give_up("a copy of the library", dlerror());
-    share_code(handle, file, fd);
     auto* const made = new Library;
+    if (!program.empty()) made->program = load_program(program, name, file.name.text, index);
+    share_code(handle, file, fd);
 #define FUNCTION(name)                                                                 \
     made->name = reinterpret_cast<decltype(&MPI_##name)>(dlsym(handle, "MPI_" #name)); \
     if (!made->name) give_up("MPI_" #name, "the library does not have it");
@@ -171,9 +186,11 @@ Library* load(const std::string& name, size_t index) {
 
 }  // namespace
 
-const Library& library(const std::string& file, size_t index) {
+void price_pauses() { pauses_have_a_price = true; }
+
+const Library& library(const std::string& file, size_t index, const std::string& program) {
     static std::vector<Library*> loaded;
-    while (loaded.size() <= index) loaded.push_back(load(file, loaded.size()));
+    while (loaded.size() <= index) loaded.push_back(load(file, loaded.size(), program));
     return *loaded[index];
 }
 

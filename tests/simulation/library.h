@@ -4,9 +4,9 @@
 
 #include <mpi-ext.h>
 
-#include <memory>
 #include <string>
 
+#include "program_copy.h"
 #include "shmem/runtime_abi.h"
 
 namespace starling::simulation {
@@ -21,9 +21,14 @@ struct Library {
 #define FUNCTION(name) decltype(&shmem::starling_shmem_##name) shmem_##name;
 #include "functions_shmem.def"
 #undef FUNCTION
+    ProgramCopy program;  ///< this copy's program
 };
 
-/// Loads copy number `index` of this library file. It stays loaded; the same number returns the same copy.
-const Library& library(const std::string& file, size_t index);
+/// Loads copy number `index` of this library file, and with it a copy of this program, whose MPI functions are those of the library's copy.
+/// Without a program, ranks call the functions above. A copy stays loaded; the same number returns the same copy.
+const Library& library(const std::string& file, size_t index, const std::string& program = {});
+
+/// Makes the copies that are loaded later spend time between two polls (simulated_pause()); otherwise they continue at once.
+void price_pauses();
 
 }  // namespace starling::simulation

@@ -4,6 +4,7 @@
 //   simulate --seeds FROM-TO [--jobs J]         runs many, each in a separate process; reports the seeds that failed
 //   simulate --twice FROM-TO                    runs each seed twice: both runs must be equal
 //   simulate --large RANKS                      runs a job like real programs, and reports the resources of its connections
+//   simulate --program NAME --costs FILE ...    runs an MPI program on a machine with known costs (program.h)
 //   simulate --phased RANKS                     runs a job whose partners change and return, and reports the paths of its messages
 //
 // --reaches A,B+C: fails if one of these counters is 0 over all runs, or if no run used both of these features. --only A+B: runs only the
@@ -33,6 +34,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "player.h"
+#include "program.h"
 #include "run_times.h"
 #include "transport/network/crypto/cipher.h"
 #include "transport/shm/region.h"
@@ -422,7 +424,8 @@ class Runner {
                  "       simulate [--library FILE] [--shares COUNTER=PERCENT,...] --phased RANKS\n"
                  "       simulate [--library FILE] [--jobs J] [--plain] [--only FEATURE+FEATURE] [--reaches "
                  "COUNTER,FEATURE+FEATURE,...] "
-                 "--seeds FROM-TO | --twice FROM-TO\n");
+                 "--seeds FROM-TO | --twice FROM-TO\n"
+                 "       simulate --program NAME -n RANKS --costs FILE [OPTIONS] [-- ARGUMENTS]\n");
     std::exit(2);
 }
 
@@ -443,6 +446,12 @@ void begin_anew(char** arguments) {
     execv("/proc/self/exe", arguments);
     std::perror("simulation: to begin anew");
     std::exit(2);
+}
+
+bool wants_program(char** arguments) {
+    for (; *arguments; ++arguments)
+        if (std::strncmp(*arguments, "--program", std::strlen("--program")) == 0) return true;
+    return false;
 }
 
 Options read_options(char** arguments) {
@@ -495,9 +504,13 @@ Options read_options(char** arguments) {
 
 }  // namespace starling::simulation
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
     using namespace starling::simulation;
     begin_anew(arguments);
+    if (wants_program(arguments)) {
+        become_plugin(SIMULATED_PLUGIN);
+        return run_program(read_program_run(count, arguments));
+    }
     const Options options = read_options(arguments);
     become_plugin(SIMULATED_PLUGIN);
     return Runner(options).run();

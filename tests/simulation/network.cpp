@@ -18,7 +18,13 @@ bool is_group(uint32_t address) { return ntohl(address) >> 28 == 14; }
 Network* network() { return the_network; }
 
 Network::Network(World& world, uint32_t hosts, uint32_t rails, const Weather& weather)
-    : world_(world), hosts_(hosts), rails_(rails), weather_(weather), up_(hosts * rails, true), silent_(hosts * rails, false) {
+    : world_(world),
+      hosts_(hosts),
+      rails_(rails),
+      weather_(weather),
+      adapters_(hosts, prices()),
+      up_(hosts * rails, true),
+      silent_(hosts * rails, false) {
     the_network = this;
 }
 
@@ -47,7 +53,18 @@ void Network::set_up(uint32_t host, uint32_t rail, bool up) {
     }
 }
 
-uint64_t Network::latency() { return weather_.latency_ns + world_.random.below(weather_.latency_ns + 1); }
+uint64_t Network::latency(Path path) {
+    if (!prices().exact) return weather_.latency_ns + world_.random.below(weather_.latency_ns + 1);
+    const Prices::Figures& of = prices().of;
+    const uint64_t all[] = {of.udp_latency, of.tcp_latency, of.ud_latency, of.rc_latency};
+    return all[static_cast<size_t>(path)];
+}
+
+Adapters::Transfer Network::transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes) {
+    const uint64_t takes = latency(path);
+    if (!prices().exact) return {world_.now, world_.now + takes};
+    return adapters_.send(from, to, bytes, world_.now, takes);
+}
 
 int Network::send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes) {
     if (bytes.size() + 28 > weather_.mtu) return EMSGSIZE;
@@ -56,9 +73,10 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
     const auto move_to = [&](uint32_t host) {
-        carry(from.host, rail, host, rail, [this, host, rail, source, target, text = std::string(bytes)]() mutable {
-            deliver(host, rail, source, target, std::move(text));
-        });
+        carry(Path::udp, from.host, rail, host, rail, bytes.size(),
+              [this, host, rail, source, target, text = std::string(bytes)]() mutable {
+                  deliver(host, rail, source, target, std::move(text));
+              });
     };
     if (!is_group(target.address)) {
         move_to(host_of(target.address));
@@ -70,15 +88,19 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     return 0;
 }
 
-void Network::carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive) {
+uint64_t Network::carry(Path path, uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, uint64_t bytes,
+                        std::function<void()> arrive) {
     if (world_.random.with(weather_.loss) || !works(from, from_rail) || !works(to, to_rail)) {
         ++lost;
-        return;
+        return world_.now;
     }
+    uint64_t sent_at = world_.now;
     const bool twice = world_.random.with(weather_.twice);
     doubled += twice;
     for (int copy = 0; copy < 1 + twice; ++copy) {
-        uint64_t takes = latency();
+        const Adapters::Transfer transfer_times = transfer(path, from, to, bytes);
+        sent_at = transfer_times.sent;
+        uint64_t takes = transfer_times.arrives - world_.now;
         if (world_.random.with(weather_.late)) {
             ++delayed;
             takes += world_.random.below(weather_.late_ns);
@@ -87,6 +109,7 @@ void Network::carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_
             if (is_up(to, to_rail)) arrive();
         });
     }
+    return sent_at;
 }
 
 // A socket connected to the sender takes precedence over an unconnected one.

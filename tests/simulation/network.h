@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters.h"
 #include "descriptors.h"
 
 namespace starling::simulation {
@@ -26,6 +27,9 @@ struct Weather {
 };
 
 struct UdpSocket;
+
+/// The ways of data between hosts; each has its latency in worlds that predict times.
+enum class Path : uint8_t { udp, tcp, ud, rc };
 
 class Network {
   public:
@@ -54,10 +58,16 @@ class Network {
     /// Sends a datagram; returns 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
     /// Sends one copy (or none, or two) of a datagram from one host's rail to another's; each copy that arrives
-    /// runs its own copy of `arrive`.
-    void carry(uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, std::function<void()> arrive);
-    /// Draws the transit time of one transmission.
-    uint64_t latency();
+    /// runs its own copy of `arrive`. Returns when the sender's adapter has sent it, in worlds that predict times.
+    uint64_t carry(Path path, uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, uint64_t bytes,
+                   std::function<void()> arrive);
+    /// Returns the transit time of a transmission without data. Runs of seeds draw it.
+    uint64_t latency(Path path);
+    /// Returns the transit time of `bytes`, including the time that they wait for earlier data.
+    uint64_t transit(Path path, uint32_t from, uint32_t to, uint64_t bytes) {
+        return transfer(path, from, to, bytes).arrives - world_.now;
+    }
+    Adapters& adapters() { return adapters_; }
 
     /// Returns the sockets bound to the port on this host.
     std::vector<UdpSocket*>& bound(uint32_t host, uint16_t port) { return bound_[host << 16 | port]; }
@@ -65,11 +75,13 @@ class Network {
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
 
   private:
+    Adapters::Transfer transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes);
     void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, std::string bytes);
 
     World& world_;
     const uint32_t hosts_, rails_;
     const Weather weather_;
+    Adapters adapters_;
     std::vector<bool> up_, silent_;
     uint16_t next_port_ = 20000;
     std::unordered_map<uint32_t, std::vector<UdpSocket*>> bound_;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "daemon.h"
@@ -139,6 +140,26 @@ ssize_t receive_on(int fd, msghdr& message) {
         return static_cast<ssize_t>(put);
     }
     return failed(ENOTCONN);
+}
+
+/// Returns the price of a call that sends or receives `bytes` on this descriptor; negative: it has failed.
+uint64_t price_of(int fd, bool sends, ssize_t bytes, size_t datagrams = 1) {
+    const Prices& all = prices();
+    if (!all.exact || bytes < 0) return all.call;
+    Descriptor* const on = descriptor(fd);
+    const auto length = static_cast<uint64_t>(bytes);
+    if (as<UdpSocket>(on))
+        return all.with_bytes(datagrams * (sends ? all.of.udp_send : all.of.udp_receive), all.of.udp_byte, length);
+    if (as<StreamSocket>(on)) return all.with_bytes(sends ? all.of.tcp_send : all.of.tcp_receive, all.of.tcp_byte, length);
+    return all.call;
+}
+
+/// Sends on a socket, for the price of the call.
+ssize_t send_for_price(int fd, const iovec* parts, size_t count, const sockaddr* to, socklen_t to_bytes, const Wishes& wishes) {
+    const size_t bytes =
+        std::accumulate(parts, parts + count, size_t{0}, [](size_t sum, const iovec& one) { return sum + one.iov_len; });
+    pay(price_of(fd, true, static_cast<ssize_t>(bytes), wishes.piece == 0 ? 1 : (bytes + wishes.piece - 1) / wishes.piece));
+    return after_paid(send_on(fd, parts, count, to, to_bytes, wishes));
 }
 
 /// Changes membership in multicast groups, on one rail each.
@@ -301,14 +322,14 @@ SIMULATED int close(int fd) {
 
 SIMULATED ssize_t sendmsg(int fd, const msghdr* message, int flags) {
     if (!descriptor(fd)) return REAL(sendmsg)(fd, message, flags);
-    return after(send_on(fd, message->msg_iov, message->msg_iovlen, static_cast<const sockaddr*>(message->msg_name),
-                         message->msg_namelen, wishes_of(*message)));
+    return send_for_price(fd, message->msg_iov, message->msg_iovlen, static_cast<const sockaddr*>(message->msg_name),
+                          message->msg_namelen, wishes_of(*message));
 }
 
 SIMULATED ssize_t sendto(int fd, const void* data, size_t bytes, int flags, const sockaddr* to, socklen_t to_bytes) {
     if (!descriptor(fd)) return REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
     const iovec part{const_cast<void*>(data), bytes};
-    return after(send_on(fd, &part, 1, to, to_bytes, {}));
+    return send_for_price(fd, &part, 1, to, to_bytes, {});
 }
 
 SIMULATED ssize_t send(int fd, const void* data, size_t bytes, int flags) {
@@ -318,7 +339,8 @@ SIMULATED ssize_t send(int fd, const void* data, size_t bytes, int flags) {
 
 SIMULATED ssize_t recvmsg(int fd, msghdr* message, int flags) {
     if (!descriptor(fd)) return REAL(recvmsg)(fd, message, flags);
-    return after(receive_on(fd, *message));
+    const ssize_t n = receive_on(fd, *message);
+    return after(n, price_of(fd, false, n));
 }
 
 SIMULATED ssize_t recvfrom(int fd, void* data, size_t bytes, int flags, sockaddr* from, socklen_t* from_bytes) {
@@ -327,7 +349,7 @@ SIMULATED ssize_t recvfrom(int fd, void* data, size_t bytes, int flags, sockaddr
     msghdr message{from, from_bytes ? *from_bytes : 0, &part, 1, nullptr, 0, 0};
     const ssize_t n = receive_on(fd, message);
     if (n >= 0 && from_bytes) *from_bytes = message.msg_namelen;
-    return after(n);
+    return after(n, price_of(fd, false, n));
 }
 
 SIMULATED ssize_t recv(int fd, void* data, size_t bytes, int flags) {
@@ -339,9 +361,14 @@ SIMULATED int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, tim
     auto* const udp = descriptor_as<UdpSocket>(fd);
     if (!udp) return REAL(recvmmsg)(fd, messages, count, flags, limit);
     int got = 0;
-    while (static_cast<unsigned>(got) < count && receive_datagram(*udp, messages[got].msg_hdr, messages[got].msg_len) >= 0)
-        ++got;
-    return after(got > 0 ? got : failed(EAGAIN));
+    ssize_t bytes = 0;
+    for (; static_cast<unsigned>(got) < count; ++got) {
+        const ssize_t one = receive_datagram(*udp, messages[got].msg_hdr, messages[got].msg_len);
+        if (one < 0) break;
+        bytes += one;
+    }
+    if (got == 0) return after_nothing(failed(EAGAIN));
+    return after(got, price_of(fd, false, bytes, static_cast<size_t>(got)));
 }
 
 // Functions that wait for several descriptors.
@@ -359,7 +386,8 @@ SIMULATED int epoll_ctl(int set, int operation, int fd, epoll_event* event) noex
 SIMULATED int epoll_wait(int set, epoll_event* events, int most, int limit_ms) {
     auto* const of = descriptor_as<EpollSet>(set);
     if (!of) return REAL(epoll_wait)(set, events, most, limit_ms);
-    return after(of->take(events, most));
+    const int taken = of->take(events, most);
+    return taken > 0 ? after(taken) : after_nothing(taken);
 }
 
 SIMULATED int ppoll(pollfd* fds, nfds_t count, const timespec* limit, const sigset_t* mask) {

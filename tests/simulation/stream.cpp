@@ -21,6 +21,7 @@ struct StreamLink : std::enable_shared_from_this<StreamLink> {
     struct Flow {
         std::string bytes;  ///< bytes that were sent and are unread
         uint64_t sent = 0, arrived = 0, read = 0;
+        uint64_t posted = 0;    ///< bytes whose arrival is scheduled
         uint64_t last = 0;      ///< arrival time of the last bytes sent
         uint64_t acked_at = 0;  ///< time of the last arrival, which is when the receiver last acknowledged bytes
         uint32_t repeats = 0, all_repeats = 0;
@@ -55,19 +56,21 @@ void StreamLink::attempt(uint32_t number) {
             continue;
         listener->waiting_.push_back(self);
         listener->changed();
-        return w.at(w.now + network()->latency(), [self] {
+        return w.at(w.now + network()->latency(Path::tcp), [self] {
             if (!self->ends[0] || self->ends[0]->error_ != 0) return;
             self->ends[0]->established_ = true;
             self->ends[0]->changed();
         });
     }
-    reset(0, ECONNREFUSED, network()->latency());
+    reset(0, ECONNREFUSED, network()->latency(Path::tcp));
 }
 
 void StreamLink::send_arrival(int side) {
     World& w = *world();
     Flow& flow = flows[side];
-    flow.last = std::max(flow.last, w.now + network()->latency());
+    flow.last =
+        std::max(flow.last, w.now + network()->transit(Path::tcp, hosts[side], hosts[1 - side], flow.sent - flow.posted));
+    flow.posted = flow.sent;
     w.at(flow.last, [self = shared_from_this(), side, until = flow.sent, end = flow.ends] { self->arrive(side, until, end); });
 }
 
@@ -90,7 +93,7 @@ void StreamLink::arrive(int side, uint64_t until, bool end) {
     flow.ended |= end;
     StreamSocket* const reader = ends[1 - side];
     if (reader) return reader->changed();
-    if (accepted && until > flow.read) reset(side, ECONNRESET, network()->latency());
+    if (accepted && until > flow.read) reset(side, ECONNRESET, network()->latency(Path::tcp));
 }
 
 void StreamLink::reset(int side, int error, uint64_t after) {
@@ -103,11 +106,11 @@ void StreamLink::reset(int side, int error, uint64_t after) {
 }
 
 StreamSocket::~StreamSocket() {
-    for (const auto& each : waiting_) each->reset(0, ECONNRESET, network()->latency());
+    for (const auto& each : waiting_) each->reset(0, ECONNRESET, network()->latency(Path::tcp));
     if (!link_) return;
     const bool unread = link_->flows[1 - side_].arrived > link_->flows[1 - side_].read;
     if (abandoned || unread || !established_)
-        link_->reset(1 - side_, ECONNRESET, network()->latency());
+        link_->reset(1 - side_, ECONNRESET, network()->latency(Path::tcp));
     else if (error_ == 0)
         finish();
     link_->ends[side_] = nullptr;
@@ -140,7 +143,7 @@ int StreamSocket::connect(const Address& target) {
     link_->addresses[1] = target;
     link_->rail = rail;
     world()->note("connect", target.port, rail);
-    world()->at(world()->now + net.latency(), [link = link_] { link->attempt(0); });
+    world()->at(world()->now + net.latency(Path::tcp), [link = link_] { link->attempt(0); });
     return EINPROGRESS;
 }
 
@@ -174,8 +177,8 @@ ssize_t StreamSocket::send(const iovec* parts, size_t count) {
         return -1;
     }
     if (world()->random.with(weather.breaks)) {
-        link_->reset(0, ECONNRESET, network()->latency());
-        link_->reset(1, ECONNRESET, network()->latency());
+        link_->reset(0, ECONNRESET, network()->latency(Path::tcp));
+        link_->reset(1, ECONNRESET, network()->latency(Path::tcp));
     }
     std::string bytes = gather(parts, count);
     bytes.resize(std::min<uint64_t>(bytes.size(), weather.buffer - open));
@@ -205,7 +208,7 @@ ssize_t StreamSocket::receive(const iovec* parts, size_t count) {
     owner->lapsed = 0;
     world()->happened();
     if (was_full)
-        world()->at(world()->now + network()->latency(), [link = link_, side = 1 - side_] {
+        world()->at(world()->now + network()->latency(Path::tcp), [link = link_, side = 1 - side_] {
             if (link->ends[side]) link->ends[side]->changed();
         });
     return static_cast<ssize_t>(put);

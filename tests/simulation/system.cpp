@@ -3,7 +3,9 @@
 #include "system.h"
 
 #include <fcntl.h>
+#include <getopt.h>
 #include <ifaddrs.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <net/if.h>
 #include <sched.h>
@@ -12,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "daemon.h"
 #include "devices.h"
@@ -50,7 +54,7 @@ long futex(Process& me, void* word, int operation, uint32_t value, const timespe
             return world()->sleep_until(end_of_sleep(operation & FUTEX_CMD_MASK, limit)) ? 0 : failed(ETIMEDOUT);
         case FUTEX_WAKE:
         case FUTEX_WAKE_BITSET:
-            return after(world()->wake_futex(word, bits));
+            return after(world()->wake_futex(word, bits), prices().call + prices().of.system_futex_wake);
         default:
             fail_run("futex operation %d is not simulated", operation);
     }
@@ -71,6 +75,17 @@ pid_t owner_of_memory(pid_t pid) {
     return other && !other->gone() ? REAL(getpid)() : -1;
 }
 
+/// Returns the price of a copy between processes; negative: it failed.
+uint64_t price_of_copy(ssize_t bytes) {
+    return prices().with_bytes(prices().call, prices().of.shared_memory_copied_byte,
+                               bytes < 0 ? 0 : static_cast<uint64_t>(bytes));
+}
+
+/// Ends the calling process by exit() or _exit(), if the world allows it.
+void end_process(Process& process, int code) {
+    if (world()->on_exit) world()->on_exit(process, code);
+}
+
 }  // namespace
 
 // Functions for time and turns.
@@ -80,9 +95,15 @@ uint64_t starling::simulation::simulated_cycles() {
     return me ? me->copy_times.read() : 0;
 }
 
+void starling::simulation::simulated_pause() {
+    const Process* const me = caller();
+    if (me && me->meter)
+        world()->pass_idle_poll(prices().of.processor_poll, prices().of.processor_poll + me->meter->rings_price());
+}
+
 SIMULATED int clock_gettime(clockid_t clock, timespec* out) noexcept {
     if (!caller()) return REAL(clock_gettime)(clock, out);
-    world()->pass(kClockNs);
+    world()->pass_idly(prices().clock);
     out->tv_sec = static_cast<time_t>(world()->now / 1'000'000'000);
     out->tv_nsec = static_cast<long>(world()->now % 1'000'000'000);
     return 0;
@@ -98,6 +119,38 @@ SIMULATED int usleep(useconds_t us) {
     if (!caller()) return REAL(usleep)(us);
     world()->compute(uint64_t{us} * 1000);
     return 0;
+}
+
+SIMULATED int nanosleep(const timespec* time, timespec* left) {
+    if (!caller()) return REAL(nanosleep)(time, left);
+    world()->compute(ns_of(*time));
+    return 0;
+}
+
+SIMULATED unsigned sleep(unsigned seconds) {
+    if (!caller()) return REAL(sleep)(seconds);
+    world()->compute(uint64_t{seconds} * 1'000'000'000);
+    return 0;
+}
+
+SIMULATED int gettimeofday(timeval* out, void* zone) noexcept {
+    if (!caller()) return REAL(gettimeofday)(out, zone);
+    world()->pass(prices().clock);
+    out->tv_sec = static_cast<time_t>(world()->now / 1'000'000'000);
+    out->tv_usec = static_cast<suseconds_t>(world()->now % 1'000'000'000 / 1000);
+    return 0;
+}
+
+SIMULATED time_t time(time_t* out) noexcept {
+    if (!caller()) return REAL(time)(out);
+    world()->pass(prices().clock);
+    const auto now = static_cast<time_t>(world()->now / 1'000'000'000);
+    if (out) *out = now;
+    return now;
+}
+
+void starling_simulated_compute(unsigned long ns) {
+    if (caller()) world()->pass(ns);
 }
 
 // Reads six arguments although the caller may have passed fewer: the sixth is then a word of the caller's frame.
@@ -163,14 +216,40 @@ SIMULATED char* getenv(const char* name) noexcept {
     return REAL(getenv)(name);
 }
 
+// The parser of command lines has global variables. A process's first call starts it again; no other process runs while one parses.
+static void begin_to_parse() {
+    Process* const me = caller();
+    if (me && !std::exchange(me->parses_options, true)) optind = 0;
+}
+
+SIMULATED int getopt(int count, char* const* arguments, const char* options) noexcept {
+    begin_to_parse();
+    return REAL(getopt)(count, arguments, options);
+}
+
+SIMULATED int getopt_long(int count, char* const* arguments, const char* options, const option* names, int* index) noexcept {
+    begin_to_parse();
+    return REAL(getopt_long)(count, arguments, options, names, index);
+}
+
 SIMULATED ssize_t getrandom(void* out, size_t bytes, unsigned flags) {
     if (!caller()) return REAL(getrandom)(out, bytes, flags);
     for (size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(out)[i] = static_cast<unsigned char>(world()->random.next());
     return static_cast<ssize_t>(bytes);
 }
 
+SIMULATED void exit(int code) noexcept {
+    if (Process* const me = caller()) {
+        end_process(*me, code);
+        fail_run("the program ends the process with code %d", code);
+    }
+    REAL(exit)(code);
+    __builtin_unreachable();
+}
+
 SIMULATED void _exit(int code) {
     if (Process* const me = caller()) {
+        end_process(*me, code);
         const auto says = [me](const char* what) { return me->said.find(what) != std::string::npos; };
         // Whether OpenSHMEM's message gives a death as the reason. "a member failed" and "failed at another member" are accepted too: with an
         // eager limit of a few bytes there is no error marker, which would name the cause (message/error_marker.h).
@@ -233,13 +312,43 @@ SIMULATED int munmap(void* at, size_t bytes) noexcept {
 SIMULATED ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                    unsigned long remote_count, unsigned long flags) noexcept {
     if (!caller()) return REAL(process_vm_readv)(pid, local, local_count, remote, remote_count, flags);
-    return after(REAL(process_vm_readv)(owner_of_memory(pid), local, local_count, remote, remote_count, flags));
+    const ssize_t n = REAL(process_vm_readv)(owner_of_memory(pid), local, local_count, remote, remote_count, flags);
+    return after(n, price_of_copy(n));
 }
 
 SIMULATED ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                     unsigned long remote_count, unsigned long flags) noexcept {
     if (!caller()) return REAL(process_vm_writev)(pid, local, local_count, remote, remote_count, flags);
-    return after(REAL(process_vm_writev)(owner_of_memory(pid), local, local_count, remote, remote_count, flags));
+    const ssize_t n = REAL(process_vm_writev)(owner_of_memory(pid), local, local_count, remote, remote_count, flags);
+    return after(n, price_of_copy(n));
+}
+
+namespace {
+
+/// A search of the loaded objects for the caller's program, or for all others.
+struct ObjectVisit {
+    uint64_t program;
+    bool of_program;
+    int (*callback)(dl_phdr_info*, size_t, void*);
+    void* argument;
+};
+
+int visit_object(dl_phdr_info* info, size_t bytes, void* of) {
+    const auto& visit = *static_cast<const ObjectVisit*>(of);
+    if ((info->dlpi_addr == visit.program) != visit.of_program) return 0;
+    return visit.callback(info, bytes, visit.argument);
+}
+
+}  // namespace
+
+// The program comes first, as in a real process.
+SIMULATED int dl_iterate_phdr(int (*callback)(dl_phdr_info*, size_t, void*), void* argument) {
+    const Process* const me = caller();
+    if (!me || me->program == 0) return REAL(dl_iterate_phdr)(callback, argument);
+    ObjectVisit visit{me->program, true, callback, argument};
+    if (const int result = REAL(dl_iterate_phdr)(&visit_object, &visit)) return result;
+    visit.of_program = false;
+    return REAL(dl_iterate_phdr)(&visit_object, &visit);
 }
 
 // Functions for network interfaces.

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "network.h"
+#include "prices.h"
 #include "world.h"
 
 /// Marks a function that the library calls in place of libc's.
@@ -20,9 +21,10 @@
         return real;                                                                         \
     }())
 
-namespace starling::simulation {
+/// Lets a simulated process compute for `ns`: programs that wait for time by a loop of instructions call it in place of the loop.
+SIMULATED void starling_simulated_compute(unsigned long ns);
 
-inline constexpr uint64_t kCallNs = 300, kClockNs = 40;
+namespace starling::simulation {
 
 inline int failed(int error) {
     errno = error;
@@ -31,12 +33,38 @@ inline int failed(int error) {
 
 /// Called at the end of a simulated system call: time passes and another process may run; errno stays as the call left it.
 template <class T>
-T after(T result, uint64_t ns = kCallNs) {
+T after(T result, uint64_t ns = prices().call) {
     const int error = errno;
     world()->pass(ns);
     errno = error;
     return result;
 }
+
+/// Called before an action takes effect, in worlds that predict times: the processor works before the data leaves.
+inline void pay(uint64_t ns) {
+    if (!prices().exact) return;
+    const int error = errno;
+    world()->pass(ns);
+    errno = error;
+}
+
+/// Called at the end of a simulated call that has paid.
+template <class T>
+T after_paid(T result) {
+    return prices().exact ? result : after(result);
+}
+
+/// Called at the end of a call that only looked, and found nothing.
+template <class T>
+T after_nothing(T result, uint64_t ns = prices().call) {
+    const int error = errno;
+    world()->pass_idly(ns);
+    errno = error;
+    return result;
+}
+
+/// The pause of a process between two polls, in worlds that predict times: the library's own is replaced by it (library.cpp).
+void simulated_pause();
 
 /// The time stamp counter that the running process reads.
 uint64_t simulated_cycles();

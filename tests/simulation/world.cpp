@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "prices.h"
+
 namespace starling::simulation {
 
 namespace {
@@ -74,6 +76,7 @@ Process& World::add_to_job(uint32_t job, uint32_t host, uint32_t rank, uint32_t 
     process.number = number;
     process.host = host;
     process.pid = 4'000'000 + static_cast<int>(number);
+    begin(process);
     return process;
 }
 
@@ -88,10 +91,19 @@ Process& World::add_thread(void* thread_pointer, std::function<void(Process&)> r
     thread.leader = &of;
     thread.doing = "a thread of the library";
     of.threads.push_back(&thread);
+    begin(thread);
     return thread;
 }
 
-/// Adds a runnable process without an identity.
+/// Makes a new process runnable.
+void World::begin(Process& process) {
+    if (clocks_)
+        clocks_->ready(process, now);
+    else
+        runnable_.push_back(&process);
+}
+
+/// Adds a process without an identity.
 Process& World::prepare(std::function<void(Process&)> run, void* thread_pointer) {
     Process& process = *processes_.emplace_back(std::make_unique<Process>());
     starts_.push_back(std::make_unique<Start>(Start{this, &process, std::move(run)}));
@@ -99,19 +111,20 @@ Process& World::prepare(std::function<void(Process&)> run, void* thread_pointer)
         [](void* argument) {
             auto& start = *static_cast<Start*>(argument);
             start.run(*start.process);
-            start.process->state = Process::State::over;
-            for (Process* const thread : start.process->threads) start.world->end_now(*thread);
-            start.world->leave();
+            start.world->finish();
         },
         starts_.back().get(), thread_pointer);
-    runnable_.push_back(&process);
     return process;
 }
 
 void World::end_now(Process& thread) {
     if (thread.gone()) return;
     thread.state = Process::State::dead;
-    if (&thread != current_) std::erase(runnable_, &thread);
+    if (&thread == current_) return;
+    if (clocks_)
+        clocks_->stop(thread, now);
+    else
+        std::erase(runnable_, &thread);
 }
 
 Process& World::add_daemon(uint32_t host) {
@@ -162,14 +175,37 @@ std::string World::run() {
     return why_;
 }
 
+bool World::all_are_gone() const {
+    return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->gone(); });
+}
+
+bool World::begin_turn_by_clocks() {
+    for (;;) {
+        const uint64_t least = clocks_->least();
+        if (least == UINT64_MAX && events_.empty()) return all_are_gone() ? false : end("no event will wake the sleepers");
+        if (next_event_ <= least) {
+            now = next_event_;
+            if (now > limit) return end("time is up");
+            run_events();
+            continue;
+        }
+        now = least;
+        if (now > limit) return end("time is up");
+        ++switches_;
+        current_ = clocks_->take();
+        note("turn", current_->number, now);
+        return true;
+    }
+}
+
 bool World::begin_turn() {
+    if (clocks_) return begin_turn_by_clocks();
     for (;;) {
         run_events();
         if (++switches_ > kMostSwitches) return end("the processes run without end");
         if (now > limit) return end("time is up");
         if (runnable_.empty()) {
-            const bool all_over = std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->gone(); });
-            if (all_over) return false;
+            if (all_are_gone()) return false;
             if (events_.empty()) return end("no event will wake the sleepers");
             now = next_event_;
             continue;
@@ -188,7 +224,10 @@ bool World::end(const char* why) {
 // The process that leaves begins the next turn itself: one switch of stacks leads to the next process, and none if that is the same one.
 void World::leave() {
     Process* const left = std::exchange(current_, nullptr);
-    if (left->state != Process::State::runnable) std::erase(runnable_, left);
+    if (clocks_)
+        clocks_->leave(*left, now, left->state == Process::State::runnable, std::exchange(yields_, false));
+    else if (left->state != Process::State::runnable)
+        std::erase(runnable_, left);
     if (!begin_turn()) return left->fiber->leave();
     if (current_ != left) left->fiber->leave_to(*current_->fiber);
 }
@@ -200,8 +239,43 @@ void World::look(uint64_t ns) {
     now += doublings == 0 ? ns : std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
 }
 
+uint64_t World::take_besides() {
+    Process& payer = *current_->leader;
+    const uint64_t besides = std::exchange(payer.owed, 0) + (payer.meter ? payer.meter->due() : 0);
+    if (besides != 0) clocks_->act(*current_, now);
+    return besides;
+}
+
+void World::advance(uint64_t ns) {
+    now += ns + take_besides();
+    leave_if_due();
+}
+
+void World::leave_if_due() {
+    if (yields_ || next_event_ <= now || now > limit || clocks_->should_leave(*current_, now)) leave();
+}
+
+void World::pass_idly(uint64_t ns) {
+    if (!clocks_ || !current_ || !current_->fiber) return pass(ns);
+    advance(ns);
+}
+
+void World::pass_idle_poll(uint64_t ns, uint64_t period_ns) {
+    if (!clocks_ || !current_ || !current_->fiber) return pass(ns);
+    Process& me = *current_;
+    const uint64_t besides = take_besides();
+    const uint64_t skipped = besides == 0 ? clocks_->idle_poll(me, now, period_ns) : 0;
+    now += besides + (skipped == 0 ? ns : skipped);
+    leave_if_due();
+    me.clock.skipped_since = 0;
+}
+
 void World::pass(uint64_t ns) {
     if (!current_ || !current_->fiber) return;
+    if (clocks_) {
+        clocks_->act(*current_, now);
+        return advance(ns);
+    }
     look(ns);
     if (next_event_ <= now) {
         run_events();
@@ -212,6 +286,10 @@ void World::pass(uint64_t ns) {
 
 void World::yield() {
     if (!current_ || !current_->fiber) return;
+    if (clocks_) {
+        yields_ = clocks_->has_waiting(*current_);
+        return advance(prices().yield);
+    }
     look(kYieldNs);
     leave();
 }
@@ -243,6 +321,13 @@ void World::compute(uint64_t ns) {
     }
 }
 
+void World::finish() {
+    current_->state = Process::State::over;
+    for (Process* const thread : current_->threads) end_now(*thread);
+    leave();
+    std::abort();  // a process that has ended gets no further turn
+}
+
 void World::stay() {
     for (;;) {
         if (current_->state == Process::State::dead) leave();
@@ -252,6 +337,7 @@ void World::stay() {
 
 void World::make_runnable(Process& process) {
     process.state = Process::State::runnable;
+    if (clocks_) return clocks_->ready(process, now);
     // A process that falls asleep and is woken within one turn is still in the list of runnable processes.
     if (std::find(runnable_.begin(), runnable_.end(), &process) == runnable_.end()) runnable_.push_back(&process);
     happened();

@@ -8,11 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "clocks.h"
 #include "copy_times.h"
 #include "fiber.h"
 #include "random.h"
 
 namespace starling::simulation {
+
+/// Prices what a process has done without a simulated call, such as messages through shared memory.
+class Meter {
+  public:
+    virtual ~Meter() = default;
+    /// Returns the price (ns) of what was done since the last call.
+    virtual uint64_t due() = 0;
+    /// Returns the price (ns) of polling the process's rings.
+    virtual uint64_t rings_price() = 0;
+};
 
 /// One process: a rank of a job, or the daemon of a host, which has no stack. Also a further thread of a rank, which has the same identity
 /// and a stack of its own.
@@ -37,8 +48,13 @@ struct Process {
     bool rung = false;              ///< whether a process has rung this process during its sleep
     uint64_t lapsed = 0;            ///< number of the turn after a sleep of over 99 ms without a ring; otherwise 0
     std::string doing;              ///< current operation, for reports of a hang
+    bool parses_options = false;    ///< whether the process has begun to parse its command line
+    uint64_t program = 0;           ///< where the process's program is loaded; 0: it has none
     CopyTimes copy_times;           ///< what the library measures of its copies
     std::string said;               ///< OpenSHMEM's last error message after a death
+    ClockState clock;               ///< the process's own clock, in worlds with one clock per process
+    uint64_t owed = 0;              ///< price (ns) of work that others caused here, due at the process's next call
+    Meter* meter = nullptr;         ///< prices work without simulated calls; null: it costs nothing
     bool gone() const { return state == State::over || state == State::dead; }
     /// Returns whether all threads of the process are asleep.
     bool is_asleep() const;
@@ -54,7 +70,12 @@ class World {
     uint64_t now = 1'000'000'000;  ///< ns
     uint64_t limit = 0;            ///< time limit in ns: a process that has not ended by then hangs
     bool trace = false;
+    /// Handles the call of exit() or _exit() by a process, which must not continue; empty: such a call is an error.
+    std::function<void(Process&, int code)> on_exit;
 
+    /// Gives every process a clock of its own. Call it before processes are added.
+    void use_clocks(const ClockRules& rules) { clocks_ = std::make_unique<Clocks>(rules); }
+    bool has_clocks() const { return clocks_ != nullptr; }
     /// Adds a process that executes `run` when the world runs.
     Process& add(uint32_t host, uint32_t rank, std::function<void(Process&)> run);
     /// Adds a process that is rank `rank` of a further job.
@@ -82,6 +103,16 @@ class World {
 
     /// Lets a call take `ns`; another process may get a turn.
     void pass(uint64_t ns);
+    /// Lets a call that only looks, and found nothing, take `ns`.
+    void pass_idly(uint64_t ns);
+    /// Lets the end of a poll that found nothing take `ns`. With clocks, the process may skip the next polls, each of `period_ns`.
+    void pass_idle_poll(uint64_t ns, uint64_t period_ns);
+    /// Records that something happened to a process, which its next poll would find.
+    void stir(Process& process) {
+        if (!clocks_) return;
+        clocks_->stir(process, now);
+        for (Process* const thread : process.threads) clocks_->stir(*thread, now);
+    }
     /// Ends the process's turn; it stays runnable.
     void yield();
     /// Sleeps until woken or until `when`; returns whether it was woken.
@@ -89,6 +120,8 @@ class World {
     /// Computes for `ns`; nothing wakes the process meanwhile.
     void compute(uint64_t ns);
 
+    /// Ends the running process.
+    [[noreturn]] void finish();
     /// Does nothing until the process is killed.
     [[noreturn]] void stay();
     /// Wakes the threads of the process that sleep on its descriptors.
@@ -124,6 +157,14 @@ class World {
     bool begin_turn();
     Process& prepare(std::function<void(Process&)> run, void* thread_pointer);
     void end_now(Process& thread);
+    bool begin_turn_by_clocks();
+    /// Advances the running process's own clock, and ends its turn if another process or an event is due.
+    void advance(uint64_t ns);
+    void leave_if_due();
+    /// Returns the price (ns) of work that has none of its own calls: of other processes, and through shared memory.
+    uint64_t take_besides();
+    bool all_are_gone() const;
+    void begin(Process& process);
     bool end(const char* why);
     void print_note(const char* what, uint64_t a, uint64_t b) const;
     void run_events();
@@ -139,6 +180,8 @@ class World {
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     uint64_t next_event_ = UINT64_MAX, numbers_ = 0;
     Process* current_ = nullptr;
+    std::unique_ptr<Clocks> clocks_;  ///< null: all processes share one clock, and turns are random
+    bool yields_ = false;             ///< whether the process that leaves lets others of its host run first
     uint64_t looks_ = 0;
     uint64_t patience_;  ///< average number of calls before another process gets a turn
     /// logarithm of the number of polls without other events after which a poll takes twice as much time: a process that only polls the
