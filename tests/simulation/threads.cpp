@@ -53,6 +53,20 @@ int lock_in_turn(pthread_mutex_t* mutex) {
     }
 }
 
+bool has_threads(const Process* process) { return process && !process->threads.empty(); }
+
+/// The real function of condition variables: libc has two versions of each, and dlsym() may find the older one.
+#define REAL_CONDITION(name) reinterpret_cast<decltype(&name)>(dlvsym(RTLD_NEXT, #name, "GLIBC_2.3.2"))
+
+/// Waits on a condition variable until woken, or until `when`. Nothing runs between the release of the mutex and the sleep.
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, uint64_t when) {
+    pthread_mutex_unlock(mutex);
+    world()->current()->futex = condition;
+    const bool woken = world()->sleep_until(when);
+    lock_in_turn(mutex);
+    return woken ? 0 : ETIMEDOUT;
+}
+
 }  // namespace
 
 SIMULATED int pthread_create(pthread_t* out, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) noexcept {
@@ -82,5 +96,28 @@ SIMULATED int pthread_join(pthread_t thread, void** result) {
 
 SIMULATED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     const Process* const me = caller();
-    return me && !me->threads.empty() ? lock_in_turn(mutex) : REAL(pthread_mutex_lock)(mutex);
+    return has_threads(me) ? lock_in_turn(mutex) : REAL(pthread_mutex_lock)(mutex);
+}
+
+SIMULATED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+    if (!has_threads(caller())) return REAL_CONDITION(pthread_cond_wait)(condition, mutex);
+    return wait_for_condition(condition, mutex, UINT64_MAX);
+}
+
+// The simulated clocks are all the same.
+SIMULATED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+    if (!has_threads(caller())) return REAL_CONDITION(pthread_cond_timedwait)(condition, mutex, until);
+    return wait_for_condition(condition, mutex, ns_of(*until));
+}
+
+// Wakes all waiters: a condition variable may also wake threads that were not meant.
+SIMULATED int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+    if (!has_threads(caller())) return REAL_CONDITION(pthread_cond_signal)(condition);
+    world()->wake_futex(condition);
+    return after(0);
+}
+
+SIMULATED int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+    if (!has_threads(caller())) return REAL_CONDITION(pthread_cond_broadcast)(condition);
+    return pthread_cond_signal(condition);
 }

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <cerrno>
+#include <ctime>
+
 namespace starling::simulation {
 namespace {
 
@@ -137,6 +140,50 @@ TEST(Threads, AMutexExcludesAThreadThatHasATurn) {
     };
     run_with_thread(thread, &shared, [&] { shared.enter_often(); });
     EXPECT_EQ(shared.overlaps, 0);
+}
+
+struct Handed {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    int value = 0;
+};
+
+TEST(Threads, AConditionVariableWakesAThread) {
+    if (!kHasThreads) GTEST_SKIP() << "a sanitizer finds the bounds of the stack in thread-local variables";
+    Handed handed;
+    const auto thread = [](void* of) -> void* {
+        auto* const mine = static_cast<Handed*>(of);
+        pthread_mutex_lock(&mine->mutex);
+        while (mine->value == 0) pthread_cond_wait(&mine->changed, &mine->mutex);
+        mine->value *= 2;
+        pthread_mutex_unlock(&mine->mutex);
+        return nullptr;
+    };
+    run_with_thread(thread, &handed, [&] {
+        world()->compute(kSleepNs);
+        pthread_mutex_lock(&handed.mutex);
+        handed.value = 21;
+        pthread_cond_signal(&handed.changed);
+        pthread_mutex_unlock(&handed.mutex);
+    });
+    EXPECT_EQ(handed.value, 42);
+}
+
+TEST(Threads, AWaitForAConditionEndsAtItsTime) {
+    if (!kHasThreads) GTEST_SKIP() << "a sanitizer finds the bounds of the stack in thread-local variables";
+    Handed handed;
+    const auto thread = [](void* of) -> void* {
+        auto* const mine = static_cast<Handed*>(of);
+        const uint64_t until = world()->now + kSleepNs;
+        const timespec time{static_cast<time_t>(until / 1'000'000'000), static_cast<long>(until % 1'000'000'000)};
+        pthread_mutex_lock(&mine->mutex);
+        EXPECT_EQ(pthread_cond_timedwait(&mine->changed, &mine->mutex, &time), ETIMEDOUT);
+        pthread_mutex_unlock(&mine->mutex);
+        mine->value = static_cast<int>(world()->now >= until);
+        return nullptr;
+    };
+    run_with_thread(thread, &handed, [] {});
+    EXPECT_EQ(handed.value, 1);
 }
 
 TEST(Threads, TheDeathOfAProcessEndsItsThreads) {
