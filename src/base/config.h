@@ -15,7 +15,7 @@ enum class LongProtocol : uint8_t { automatic, pieces, kernel, both, stream, rea
 /// The MPI whose binary interface a shim provides in front of this library: docs/compatibility.md.
 enum class Compat : uint8_t { off, automatic, mpich, openmpi };
 /// The source of the plan that decides which peers have connections: docs/plan.md.
-enum class PlanSource : uint8_t { demand, first, learn, file };
+enum class PlanSource : uint8_t { demand, first, learn, file, automatic, cached };
 /// How a communicator obtains a multicast group: docs/multicast.md.
 enum class Multicast : uint8_t { automatic, off, basic, lazy, pool };
 /// When OpenSHMEM's PEs exchange their addresses: at the first access, or all in shmem_init.
@@ -43,7 +43,7 @@ inline constexpr const char* const kChoices<LongProtocol>[] = {"auto", "pieces",
 template <>
 inline constexpr const char* const kChoices<Compat>[] = {"off", "auto", "mpich", "openmpi", nullptr};
 template <>
-inline constexpr const char* const kChoices<PlanSource>[] = {"demand", "static", "learn", "file", nullptr};
+inline constexpr const char* const kChoices<PlanSource>[] = {"demand", "static", "learn", "file", "auto", "cached", nullptr};
 template <>
 inline constexpr const char* const kChoices<Multicast>[] = {"auto", "off", "basic", "lazy", "pool", nullptr};
 template <>

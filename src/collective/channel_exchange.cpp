@@ -1,6 +1,6 @@
 #include "collective/channel_exchange.h"
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/saved_failure.h"
 #include "collective/multicast_channel.h"
+#include "comm/member_hosts.h"
 #include "message/point_to_point.h"
 #include "progress/flag_wait.h"
 
@@ -113,23 +114,13 @@ CommExchange::~CommExchange() {
         if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();
 }
 
-// All members must build the same map, so it depends only on facts that all of them know. These are the host ids in the job tables or, for
-// jobs whose tables fill on demand, the index in the table.
 void CommExchange::find_hosts() {
     hosts_known_ = true;
-    std::map<std::pair<const link::Job*, job::HostId>, int> numbers;
-    std::vector<int> identity;
-    for (int i = 0; i < local_size; ++i) {
-        const link::Process& process = channel_.roster().at(local_base + i);
-        if (process.job->map() != MPI_SUCCESS) return;
-        const job::JobSegment& segment = process.job->segment();
-        const uint32_t host = segment.host_of(process.rank);
-        const bool open = segment.header().hosts_open;
-        const std::pair key(open ? process.job : nullptr, open ? host : segment.host(host).id);
-        identity.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
-    }
-    hosts_ = make_host_map(identity, local_base, rank - local_base);
-    alone_ = numbers.size() > 1 && numbers.size() == identity.size();
+    const std::vector<int> numbers = comm::host_numbers(channel_.roster(), local_base, local_size);
+    if (numbers.empty()) return;
+    hosts_ = make_host_map(numbers, local_base, rank - local_base);
+    const int hosts = 1 + *std::max_element(numbers.begin(), numbers.end());
+    alone_ = hosts > 1 && hosts == local_size;
 }
 
 Cast* CommExchange::make_cast() {

@@ -1,5 +1,5 @@
-// Process topologies (MPI 5.0 chapter 8): grids and graphs over the ranks of a communicator. Ranks are
-// never reordered.
+// Process topologies (MPI 5.0 chapter 8): grids and graphs over the ranks of a communicator. node_order.h chooses the process of each node
+// if the program lets ranks be reordered.
 #pragma once
 
 #include <span>

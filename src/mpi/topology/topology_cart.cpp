@@ -1,6 +1,6 @@
 // Cartesian topologies.
 #include <algorithm>
-#include <numeric>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,11 +32,18 @@ int count_nodes(int ndims, const int dims[], int size, int& nodes) {
     return MPI_SUCCESS;
 }
 
-/// Returns the group of the first `count` members.
-comm::Group* first_of(const comm::Group& group, int count) {
-    std::vector<int> ranks(static_cast<size_t>(count));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return include(group, ranks);
+/// Stores a grid of `dims`, of which `periods` may be null.
+std::shared_ptr<CartTopology> grid_of(int ndims, const int dims[], const int periods[]) {
+    auto cart = std::make_shared<CartTopology>();
+    for (int i = 0; i < ndims; ++i) {
+        cart->dims.push_back(dims[i]);
+        cart->periodic.push_back(periods && periods[i] != 0);
+    }
+    return cart;
+}
+
+std::vector<int> ranks_of_grid(Comm& base, const CartTopology& cart, int nodes, bool reorder) {
+    return ranks_of_nodes(base, nodes, reorder, [&] { return comm::edges_of(cart, nodes); });
 }
 
 int bad_dimension(Comm* comm, int dimension, const CartTopology& cart) {
@@ -56,11 +63,17 @@ Comm* topology_base(MPI_Comm handle, int& error) {
     return nullptr;
 }
 
-int make_with_topology(Comm& base, int nodes, std::shared_ptr<const comm::Topology> topology, MPI_Comm* newcomm, int error) {
+int node_of(int rank, const std::vector<int>& ranks) {
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    return found == ranks.end() ? MPI_UNDEFINED : static_cast<int>(found - ranks.begin());
+}
+
+int make_with_topology(Comm& base, const std::vector<int>& ranks, std::shared_ptr<const comm::Topology> topology,
+                       MPI_Comm* newcomm, int error) {
     const comm::ReferenceGuard kept(&base);
     Comm* made = nullptr;
     // A member with an error uses the whole group, since it may not know the number of nodes. The steps are the same for any number.
-    comm::Group* members = error ? base.local_group().retain() : first_of(base.local_group(), nodes);
+    comm::Group* members = error ? base.local_group().retain() : include(base.local_group(), ranks);
     error = collective::run(collective::create(base, *members, made, error));
     members->release();
     if (made) made->topology = std::move(topology);
@@ -95,7 +108,7 @@ int Dims_create(int nnodes, int ndims, int dims[]) {
     return MPI_SUCCESS;
 }
 
-int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int, MPI_Comm* comm_cart) {
+int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
     MakingLock lock;
     int error = MPI_SUCCESS, nodes = 0;
     Comm* base = topology_base(comm_old, error);
@@ -104,12 +117,9 @@ int Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int period
         error = null_pointer(comm_cart ? "periods" : "comm_cart");
     else
         error = count_nodes(ndims, dims, base->size, nodes);
-    auto cart = std::make_shared<CartTopology>();
-    for (int i = 0; i < ndims && !error; ++i) {
-        cart->dims.push_back(dims[i]);
-        cart->periodic.push_back(periods[i] != 0);
-    }
-    return make_with_topology(*base, nodes, std::move(cart), comm_cart, error);
+    auto cart = grid_of(error ? 0 : ndims, dims, periods);
+    const std::vector<int> ranks = ranks_of_grid(*base, *cart, error ? 0 : nodes, reorder != 0);
+    return make_with_topology(*base, ranks, std::move(cart), comm_cart, error);
 }
 
 int Cartdim_get(MPI_Comm comm, int* ndims) {
@@ -205,7 +215,7 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
     return error ? raise(c, error) : MPI_SUCCESS;
 }
 
-int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newrank) {
+int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
     Lock lock;
     int error = MPI_SUCCESS, nodes = 0;
     Comm* base = topology_base(comm, error);
@@ -215,7 +225,8 @@ int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int[], int* newra
     const bool empty = dims && std::count(dims, dims + std::max(ndims, 0), 0) > 0;
     if (!empty) error = count_nodes(ndims, dims, base->size, nodes);
     if (error) return raise(base, error);
-    *newrank = base->rank < nodes ? base->rank : MPI_UNDEFINED;
+    *newrank =
+        nodes == 0 ? MPI_UNDEFINED : node_of(base->rank, ranks_of_grid(*base, *grid_of(ndims, dims, periods), nodes, true));
     return MPI_SUCCESS;
 }
 

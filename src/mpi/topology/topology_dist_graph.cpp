@@ -80,18 +80,90 @@ Task agree_on_errors(Comm& comm, DistGraphTopology& graph, int mine, int& worst)
     co_return v.error;
 }
 
+/// The edges of all nodes, as each node's process has given them: first those from its sources, then those to its destinations.
+struct AllEdges {
+    std::vector<int32_t> counts;  ///< sources and destinations of node 0, of node 1, …
+    std::vector<DistGraphTopology::Edge> edges;
+};
+
+/// The most edges that are gathered to reorder a graph; those of larger graphs keep their order, as each process gets all edges.
+constexpr int64_t kMostGathered = 4'000'000;
+
+/// Gives all edges to all processes. `all.edges` stays empty if there are more than kMostGathered.
+Task gather_edges(Comm& comm, const DistGraphTopology& mine, AllEdges& all) {
+    collective::View v = collective::View::all(collective::exchange_of(comm));
+    const auto& byte = collective::byte_type();
+    const auto size = static_cast<size_t>(comm.size);
+    const int32_t counts[2] = {static_cast<int32_t>(mine.sources.size()), static_cast<int32_t>(mine.destinations.size())};
+    all.counts.resize(2 * size);
+    v.note(co_await collective::allgather(v, counts, sizeof counts, byte,
+                                          collective::Blocks(all.counts.data(), sizeof counts, byte)));
+    if (v.error) co_return v.error;
+    std::vector<int64_t> bytes(size), offsets(size);
+    for (size_t i = 0; i < size; ++i)
+        bytes[i] = (int64_t{all.counts[2 * i]} + all.counts[2 * i + 1]) * static_cast<int64_t>(sizeof(DistGraphTopology::Edge));
+    std::exclusive_scan(bytes.begin(), bytes.end(), offsets.begin(), int64_t{0});
+    const int64_t edges = (offsets.back() + bytes.back()) / static_cast<int64_t>(sizeof(DistGraphTopology::Edge));
+    if (edges > kMostGathered) co_return v.error;
+    GraphEdges own = mine.sources;
+    own.insert(own.end(), mine.destinations.begin(), mine.destinations.end());
+    all.edges.resize(static_cast<size_t>(edges));
+    const collective::Blocks in(all.edges.data(), Counts(bytes.data()), Counts(offsets.data()), byte);
+    co_return co_await collective::allgather(v, own.data(), static_cast<int64_t>(own.size() * sizeof own[0]), byte, in);
+}
+
+/// Returns the edges of the graph, by their sources and destinations. An edge that only its destination has given does not count.
+std::vector<WeightedGraph::WeightedEdge> whole_graph(const AllEdges& all) {
+    std::vector<WeightedGraph::WeightedEdge> out;
+    size_t at = 0;
+    for (size_t node = 0; 2 * node < all.counts.size(); ++node) {
+        at += static_cast<size_t>(all.counts[2 * node]);
+        for (int32_t i = 0; i < all.counts[2 * node + 1]; ++i, ++at)
+            out.push_back({static_cast<uint32_t>(node), static_cast<uint32_t>(all.edges[at].rank),
+                           static_cast<uint64_t>(all.edges[at].weight)});
+    }
+    return out;
+}
+
+/// Gives `graph` the edges of a node.
+void take_node(const AllEdges& all, int node, DistGraphTopology& graph) {
+    const auto index = 2 * static_cast<ptrdiff_t>(node);
+    const auto begin = all.edges.begin() + std::accumulate(all.counts.begin(), all.counts.begin() + index, ptrdiff_t{0});
+    const auto middle = begin + all.counts[static_cast<size_t>(index)];
+    graph.sources.assign(begin, middle);
+    graph.destinations.assign(middle, middle + all.counts[static_cast<size_t>(index) + 1]);
+}
+
+/// Chooses the ranks of the graph's nodes, and gives this process the edges of its node: another process has named them.
+int reorder_graph(Comm& base, DistGraphTopology& graph, std::vector<int>& ranks) {
+    AllEdges all;
+    if (const int lost = collective::run(gather_edges(base, graph, all))) return lost;
+    if (all.edges.empty()) return MPI_SUCCESS;
+    ranks = ranks_of_nodes(base, base.size, true, [&] { return whole_graph(all); });
+    take_node(all, node_of(base.rank, ranks), graph);
+    return MPI_SUCCESS;
+}
+
+bool has_several_hosts(Comm& base) {
+    const std::vector<int> host_of = comm::host_numbers(base.local_group(), 0, base.size);
+    return std::any_of(host_of.begin(), host_of.end(), [](int host) { return host > 0; });
+}
+
 /// Creates the communicator, unless this process (`error`) or another one had bad arguments. In that case all return an error and none
 /// waits.
-int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, int error, MPI_Comm* made) {
+int make(Comm& base, const std::shared_ptr<DistGraphTopology>& graph, bool reorder, int error, MPI_Comm* made) {
     const comm::ReferenceGuard kept(&base);
     const std::string why(failure_text());
     int worst = MPI_SUCCESS;
-    const int lost = collective::run(agree_on_errors(base, *graph, error, worst));
+    int lost = collective::run(agree_on_errors(base, *graph, error, worst));
     if (error) return raise(&base, fail(error, "%s", why.c_str()));
     if (lost) return raise(&base, lost);
     if (worst)
         return raise(&base, fail(worst, "another process passed invalid arguments; that process's error text names them"));
-    return make_with_topology(base, base.size, graph, made);
+    std::vector<int> ranks = ranks_of_nodes(base, base.size, false, [] { return std::vector<WeightedGraph::WeightedEdge>(); });
+    if (reorder && has_several_hosts(base)) lost = reorder_graph(base, *graph, ranks);
+    if (lost) return raise(&base, lost);
+    return make_with_topology(base, ranks, graph, made);
 }
 
 int check_ranks(int64_t count, const int ranks[], int size, const char* name) {
@@ -157,7 +229,7 @@ void write_edges(int max, const GraphEdges& edges, int ranks[], int weights[], b
 }  // namespace
 
 int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree,
-                               const int destinations[], const int destweights[], MPI_Info info, int,
+                               const int destinations[], const int destweights[], MPI_Info info, int reorder,
                                MPI_Comm* comm_dist_graph) {
     MakingLock lock;
     int error = MPI_SUCCESS;
@@ -175,11 +247,11 @@ int Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int source
         graph->sources = read_edges(indegree, sources, sourceweights);
         graph->destinations = read_edges(outdegree, destinations, destweights);
     }
-    return make(*base, graph, error, comm_dist_graph);
+    return make(*base, graph, reorder != 0, error, comm_dist_graph);
 }
 
 int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
-                      const int weights[], MPI_Info info, int, MPI_Comm* comm_dist_graph) {
+                      const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
     MakingLock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
@@ -208,7 +280,7 @@ int Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int d
         if (edge.source == base->rank) graph->destinations.push_back({edge.destination, edge.weight});
         if (edge.destination == base->rank) graph->sources.push_back({edge.source, edge.weight});
     }
-    return make(*base, graph, error, comm_dist_graph);
+    return make(*base, graph, reorder != 0, error, comm_dist_graph);
 }
 
 int Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {

@@ -1,5 +1,7 @@
 // Graph topologies, in which every process stores the whole graph.
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "mpi/topology/topology.h"
@@ -33,6 +35,17 @@ int check_graph(int nodes, const int index[], const int edges[], int size) {
     return MPI_SUCCESS;
 }
 
+std::shared_ptr<GraphTopology> graph_of(int nodes, const int index[], const int edges[]) {
+    auto graph = std::make_shared<GraphTopology>();
+    graph->index.assign(index, index + nodes);
+    if (nodes > 0) graph->edges.assign(edges, edges + index[nodes - 1]);
+    return graph;
+}
+
+std::vector<int> ranks_of_graph(Comm& base, const GraphTopology& graph, bool reorder) {
+    return ranks_of_nodes(base, static_cast<int>(graph.index.size()), reorder, [&] { return comm::edges_of(graph); });
+}
+
 void copy_up_to(int max, const std::vector<int>& values, int* out) {
     const auto count = std::min<size_t>(static_cast<size_t>(std::max(max, 0)), values.size());
     std::copy_n(values.begin(), count, out);
@@ -40,18 +53,15 @@ void copy_up_to(int max, const std::vector<int>& values, int* out) {
 
 }  // namespace
 
-int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int, MPI_Comm* comm_graph) {
+int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm* comm_graph) {
     MakingLock lock;
     int error = MPI_SUCCESS;
     Comm* base = topology_base(comm_old, error);
     if (!base) return error;
     error = comm_graph ? check_graph(nnodes, indx, edges, base->size) : null_pointer("comm_graph");
-    auto graph = std::make_shared<GraphTopology>();
-    if (!error) {
-        graph->index.assign(indx, indx + nnodes);
-        graph->edges.assign(edges, edges + (nnodes > 0 ? indx[nnodes - 1] : 0));
-    }
-    return make_with_topology(*base, nnodes, std::move(graph), comm_graph, error);
+    auto graph = graph_of(error ? 0 : nnodes, indx, edges);
+    const std::vector<int> ranks = ranks_of_graph(*base, *graph, reorder != 0);
+    return make_with_topology(*base, ranks, std::move(graph), comm_graph, error);
 }
 
 int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
@@ -108,7 +118,7 @@ int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], in
     if (!newrank) return null_argument(base, "newrank");
     error = check_graph(nnodes, indx, edges, base->size);
     if (error) return raise(base, error);
-    *newrank = base->rank < nnodes ? base->rank : MPI_UNDEFINED;
+    *newrank = node_of(base->rank, ranks_of_graph(*base, *graph_of(nnodes, indx, edges), true));
     return MPI_SUCCESS;
 }
 
