@@ -25,7 +25,8 @@ Steered find_out() {
     const Config& settings = config();
     if (settings.profile && settings.profile_explore) return Steered::by_turns;
     const char* const text = settings.plan_collectives;
-    if (settings.plan != PlanSource::file || !text || !*text) return Steered::no;
+    const bool planned = settings.plan == PlanSource::file || settings.plan == PlanSource::cached;
+    if (!planned || !text || !*text) return Steered::no;
     if (read_planned(text) != MPI_SUCCESS) {
         std::fprintf(stderr, "starling: STARLING_PLAN_COLLECTIVES: %s\n", std::string(failure_text()).c_str());
         clear_failure();

@@ -14,6 +14,7 @@ namespace starling::link {
 enum class PlaceNews : uint8_t {
     slot_released,  ///< the peer's connection was closed, so the quota has room for another
     turned_away,    ///< a request of the peer for a connection was refused, because the quota is exhausted
+    no_slot,        ///< the peer's traffic justifies a connection, but the quota is exhausted and no connection is worth less
 };
 
 /// Sets the one listener of the process for these events. It is called while a connection changes, so it must only note the event, and act

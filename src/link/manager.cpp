@@ -219,6 +219,7 @@ void consider_opening(Peer& peer) {
     if (!peer.gains || !has_earned(peer) || !connector(peer)) return;
     note_value(peer);
     consider_connection(peer);
+    if (listener && peer.state == ConnectionState::closed && !connector(peer)->has_place()) listener(peer, PlaceNews::no_slot);
 }
 
 void count_short_access(Peer& peer) {

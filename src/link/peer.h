@@ -60,6 +60,7 @@ struct Peer {
     bool dead = false;
     char* why_dead = nullptr;  ///< the error text for later callers, if the peer died while its job continued
 
+    uint64_t bytes_sent = 0;             ///< bytes of all messages to the peer (plan/run_report)
     uint32_t next_send = kCounterStart;  ///< sequence number of the next message to the peer
     uint32_t open_offers = 0;            ///< number of rendezvous messages to the peer without a FIN so far
     /// Whether a receive was waiting for the last rendezvous message to the peer.
@@ -124,6 +125,7 @@ void consider_opening(Peer& peer);
 /// Counts one message, sent now or queued: for the policy, which requests a connection when it pays, and for the profile. This is the
 /// inline part of every send.
 inline void count_message(Peer& peer, profile::Size size, uint64_t bytes) {
+    peer.bytes_sent += bytes;
     if (peer.traffic) [[unlikely]] {
         const auto way = peer.state == ConnectionState::connected ? profile::PathKind::connection : profile::PathKind::base;
         profile::count(*peer.traffic, size, way, bytes);

@@ -11,6 +11,7 @@
 #include "link/connection_quota.h"
 #include "link/host_memory.h"
 #include "link/transports.h"
+#include "plan/cached_plan.h"
 #include "plan/connection_choice.h"
 #include "plan/file_plan.h"
 #include "plan/found_phases.h"
@@ -282,6 +283,7 @@ std::unique_ptr<Source> source_of(PlanSource which) {
 
 void start() {
     if (config().plan == PlanSource::first) link::keep_connections();
+    if (config().plan == PlanSource::cached) follow_cached_plan();
     std::unique_ptr<Source> source = source_of(config().plan);
     if (source) profile::start_counting();
     // Find phases for a profile even if there is no plan.
@@ -289,7 +291,9 @@ void start() {
     if (!source) return;
     manager = new PlanManager(std::move(source));
     profile::listen_to_phases([](PhaseId ended, PhaseId begun) { manager->begin(ended, begun); });
-    link::listen_to_places([](Peer& peer, link::PlaceNews news) { manager->note(peer, news); });
+    link::listen_to_places([](Peer& peer, link::PlaceNews news) {
+        if (news != link::PlaceNews::no_slot) manager->note(peer, news);
+    });
     progress::add_poller([] { return manager->poll(); });
 }
 

@@ -24,6 +24,7 @@
 #include "mpi.h"
 #include "multicast/channel.h"
 #include "plan/manager.h"
+#include "plan/run_report.h"
 #include "profile/record.h"
 #include "profile/traffic.h"
 #include "progress/engine.h"
@@ -121,7 +122,8 @@ constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::
 /// Sends the last part of the profile; meanwhile this process still serves other processes. Called with the lock held.
 void finish_profile() {
     profile::finish_recording();
-    progress::wait_until([] { return profile::handed_on(); }, kHandingOn);
+    plan::report_run();
+    progress::wait_until([] { return profile::handed_on() && plan::run_reported(); }, kHandingOn);
 }
 
 void stop() {

@@ -10,7 +10,7 @@ def words_of(value):
 
 def kind_of(value):
     """Returns the kind of an option's argument: "" for none, "attached" for =VALUE, file, dir, command, or value for any other."""
-    first = value.split(" ")[0].strip("[]=")
+    first = value.split(" ")[0].split("|")[0].strip("[]=")
     if not value:
         return ""
     if value.startswith("["):

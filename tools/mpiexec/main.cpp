@@ -13,6 +13,7 @@
 #include "launch/client/allocation.h"
 #include "launch/client/client.h"
 #include "launch/client/debug_session.h"
+#include "launch/client/last_run.h"
 #include "launch/client/launch_method.h"
 #include "launch/client/option_help.h"
 #include "launch/client/options.h"
@@ -85,8 +86,11 @@ int main(int argc, char** argv) {
         for (const std::string& remark : options.remarks)
             if (options.verbose) complain(remark);
     }
+    launch::LastRun last(options);
+    last.apply();
     launch::ProfileFile profile;
     if (const std::string problem = profile.open(options); !problem.empty()) return complain(problem);
+    profile.pass_to(last.record());
     if (const std::string problem = launch::hold_debugged(options); !problem.empty()) {
         complain(problem);
         return launch::kCannotStart;
@@ -94,9 +98,14 @@ int main(int argc, char** argv) {
     launch::Choice choice = launch::choose_way(options, true, {});
     if (choice.way == launch::LaunchMethod::standing) {
         const launch::ClientOutcome outcome = launch::run_as_client(options, profile);
-        if (outcome.served) return with_profile(profile, options, outcome.exit_code);
+        if (outcome.served) {
+            last.keep(outcome.exit_code);
+            return with_profile(profile, options, outcome.exit_code);
+        }
         choice = launch::choose_way(options, false, outcome.text);
     }
     if (!choice.problem.empty()) return complain(choice.problem);
-    return with_profile(profile, options, run_job(options, argv, choice, profile));
+    const int exit_code = run_job(options, argv, choice, profile);
+    last.keep(exit_code);
+    return with_profile(profile, options, exit_code);
 }

@@ -16,6 +16,7 @@
 #include "profile/command.h"
 #include "starling/crash_stack.h"
 #include "starling/doctor/doctor.h"
+#include "starling/plans/plans.h"
 #include "starling/python/python_env.h"
 #include "starling/top/show.h"
 #include "starling/top/top.h"
@@ -108,6 +109,22 @@ void add_stacks(CLI::App& app, int& result) {
     command->callback([options, &result] { result = print_crash(*options); });
 }
 
+void add_plans(CLI::App& app, int& result) {
+    const auto options = std::make_shared<PlansOptions>();
+    CLI::App* all = app.add_subcommand("plans", "Show or delete what is kept of applications' last runs (mpiexec --plan auto)");
+    all->require_subcommand(1);
+    CLI::App* list = all->add_subcommand("list", "One line for each application, the last run first");
+    list->add_option("name", options->names, "Only these applications or entries");
+    list->add_flag("--json", options->json, "The same as JSON");
+    list->callback([options, &result] { result = list_plans(*options); });
+    CLI::App* show = all->add_subcommand("show", "The hosts of the ranks, and their partners");
+    show->add_option("name", options->names, "Applications or entries")->required();
+    show->callback([options, &result] { result = show_plan(*options); });
+    CLI::App* clear = all->add_subcommand("clear", "Delete all entries, or some");
+    clear->add_option("name", options->names, "Only these applications or entries");
+    clear->callback([options, &result] { result = clear_plans(*options); });
+}
+
 void add_doctor(CLI::App& app, int& result) {
     const auto options = std::make_shared<DoctorOptions>();
     CLI::App* command =
@@ -170,6 +187,7 @@ int main(int argc, char** argv) {
     starling::add_why(app, result);
     starling::add_stacks(app, result);
     starling::add_profile_command(app, result);
+    starling::add_plans(app, result);
     starling::add_doctor(app, result);
     starling::add_python_env(app, result);
     starling::add_daemon(app, result);

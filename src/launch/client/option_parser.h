@@ -113,7 +113,7 @@ class OptionParser {
     void choose_debugged(const Given& given);
     // Stores the plan's path; finish() reads the file. Variables that the user sets explicitly take precedence over the plan's, because
     // they come later in the list.
-    void take_plan(const Given& given) { plan_path_ = given.value; }
+    void take_plan(const Given& given);
 
     std::vector<std::string> arguments_;  ///< grows by the words of configuration files and translated options
     Options& out_;

@@ -92,6 +92,14 @@ void OptionParser::stand_in(const Given& given) {
     global_.emplace(global_.begin(), "STARLING_COMPAT", given.value);
 }
 
+// `auto` is put in front like a plan's variables, so that -x STARLING_PLAN=... takes precedence. A file of that name is ./auto.
+void OptionParser::take_plan(const Given& given) {
+    const bool automatic = given.value == "auto";
+    plan_path_ = automatic ? std::string() : given.value;
+    std::erase(global_, std::pair<std::string, std::string>("STARLING_PLAN", "auto"));
+    if (automatic) global_.emplace(global_.begin(), "STARLING_PLAN", "auto");
+}
+
 void OptionParser::write_profile(const Given& given) {
     out_.profile = true;
     out_.profile_file = given.value;

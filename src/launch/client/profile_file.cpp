@@ -66,7 +66,8 @@ std::string ProfileFile::open(const Options& options) {
 }
 
 bool ProfileFile::write(std::string_view lines) {
-    if (fd_ < 0) return false;
+    if (record_) record_->take(lines);
+    if (fd_ < 0) return record_ != nullptr;
     waiting_ += lines;
     sites_.take(lines);
     if (waiting_.size() >= kMostWaiting || !loop_) {
@@ -77,7 +78,7 @@ bool ProfileFile::write(std::string_view lines) {
             flush();
         });
     }
-    return fd_ >= 0;
+    return is_open();
 }
 
 void ProfileFile::flush() {

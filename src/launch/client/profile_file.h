@@ -6,6 +6,7 @@
 
 #include "launch/client/options.h"
 #include "launch/client/profile_sites.h"
+#include "launch/client/traffic_record.h"
 #include "launch/common/event_loop.h"
 
 namespace starling::launch {
@@ -21,12 +22,15 @@ class ProfileFile {
 
     /// Creates the file with its first line, if the options request it. Returns an empty string, or an error sentence.
     std::string open(const Options& options);
-    bool is_open() const { return fd_ >= 0; }
+    /// Passes all lines on to `record`, too, with or without a file; null: nowhere.
+    void pass_to(TrafficRecord* record) { record_ = record; }
+    /// Returns whether lines are wanted, for the file or a record.
+    bool is_open() const { return fd_ >= 0 || record_; }
     /// Returns a sentence about where the profile is and how to read it; empty if there is none, or it is incomplete.
     std::string whereabouts() const;
     /// Sets the loop whose timers limit how long lines stay buffered; it must exist until close().
     void use(EventLoop& loop) { loop_ = &loop; }
-    /// Writes whole lines. Returns false if the file was closed after an error such as a full disk, which was reported on standard error.
+    /// Writes whole lines. Returns false if nothing wants them any more: the file was closed after an error such as a full disk, which was reported on standard error.
     bool write(std::string_view lines);
     /// Call it when the job has started. Without it close() deletes the file.
     void keep() { kept_ = true; }
@@ -38,6 +42,7 @@ class ProfileFile {
     bool put(std::string_view bytes);
     void remove();
 
+    TrafficRecord* record_ = nullptr;
     EventLoop* loop_ = nullptr;
     EventLoop::TimerId timer_ = 0;
     std::string name_;

@@ -21,7 +21,7 @@ control::PlanReply Plan::part_of(uint32_t rank) const {
 
 void Plan::put_into(std::vector<std::pair<std::string, std::string>>& environment) const {
     environment.emplace(environment.begin(), "STARLING_PLAN_COLLECTIVES", collectives);
-    environment.emplace(environment.begin(), "STARLING_PLAN", "file");
+    environment.emplace(environment.begin(), "STARLING_PLAN", cached ? "cached" : "file");
 }
 
 void write(Writer& writer, const Plan& plan) {
