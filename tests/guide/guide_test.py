@@ -77,7 +77,7 @@ class Guide(unittest.TestCase):
         ran = 0
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "STARLING_UNIVERSE": f"guide{os.getpid()}",
-                           "STARLING_CACHE": f"{folder}/cache"}
+                           "STARLING_CACHE": f"{folder}/cache", "XDG_CACHE_HOME": f"{folder}/cache"}
             # A make that runs this test must not change the output of the guide's make and cmake (MAKEFLAGS=w).
             for name in ("LD_LIBRARY_PATH", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
                 environment.pop(name, None)
