@@ -213,7 +213,7 @@ verbs::Queue* SimulatedPort::make_queue(void* user) {
     if (gone_ || devices_.world().random.with(devices_.weather().refuses)) return say("the device makes no queue"), nullptr;
     queues_.push_back(std::make_unique<SimulatedQueue>(*this, user));
     note_most();
-    return after(queues_.back().get());
+    return after(queues_.back().get(), prices().exact ? prices().of.rc_open : prices().call);
 }
 
 void SimulatedPort::end(SimulatedQueue& queue) {
@@ -227,7 +227,7 @@ bool SimulatedPort::enroll(void* memory, uint64_t bytes, bool, verbs::Memory& ou
     out = {key, key, nullptr};
     count.registered_bytes += bytes;
     note_most();
-    return after(true);
+    return after(true, prices().exact ? prices().of.rdma_registration : prices().call);
 }
 
 void SimulatedPort::dismiss(verbs::Memory& memory) {
