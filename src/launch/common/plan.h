@@ -24,8 +24,8 @@ struct Plan {
     uint32_t size = 0;        ///< number of processes for which the plan is made
     control::PlanLimits limits;
     std::vector<PlanPhase> phases;
-    bool cached = false;  ///< whether mpiexec made the plan from the last run's traffic (STARLING_PLAN=auto)
     std::string collectives;  ///< the plan's algorithms for collectives, as text for STARLING_PLAN_COLLECTIVES
+    bool cached = false;      ///< whether mpiexec made the plan from the last run's traffic (STARLING_PLAN=auto)
     bool operator==(const Plan&) const = default;
 
     /// Returns whether the plan is for this job. A plan of size 0 fits no job.
