@@ -280,8 +280,8 @@ size_t footprint(const PhaseRecord& phase) {
 bool knows_sizes(uint32_t wire) { return (wire & 0xffff) >= 1; }
 
 static bool has_sizes(const ProfileReport& report) {
-    return std::any_of(report.phases.begin(), report.phases.end(),
-                       [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
+    return report.lists_sizes || std::any_of(report.phases.begin(), report.phases.end(),
+                                             [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
 }
 
 static bool has_modules(const ProfileReport& report) { return !report.modules.empty() || !report.cores.cpus.empty(); }
@@ -289,6 +289,7 @@ static bool has_modules(const ProfileReport& report) { return !report.modules.em
 bool has_additions(const ProfileReport& report) { return has_sizes(report) || has_modules(report); }
 
 void remove_additions(ProfileReport& report) {
+    report.lists_sizes = false;
     for (PhaseRecord& phase : report.phases) phase.sizes.clear();
     report.modules.clear();
     report.cores = {};
@@ -314,6 +315,7 @@ bool decode(std::string_view payload, ProfileReport& out) {
     const uint64_t additions = knows_sizes(wire_version()) ? kSizesFlag | kModulesFlag : 0;
     const uint64_t flags = reader.packed(kLastFlag | additions);
     out.last = flags & kLastFlag;
+    out.lists_sizes = flags & kSizesFlag;
     read_all(reader, out.phases, kLeastPhase);
     if (flags & kSizesFlag)
         for (PhaseRecord& phase : out.phases) read_all(reader, phase.sizes, kLeastSize);

@@ -95,6 +95,7 @@ struct ProfileReport {
     std::vector<PhaseRecord> phases;
     std::vector<ModuleRecord> modules{};  ///< modules that no earlier report of the rank has named
     CoreRecord cores{};                   ///< without `cpus`: not known
+    bool lists_sizes = false;             ///< sizes follow the phases even if no phase has any; only if the launcher knows them
 };
 
 /// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
@@ -109,7 +110,7 @@ size_t footprint(const ProfileReport::PhaseRecord& phase);
 /// Returns whether programs of this wire version read reports with sizes, modules and the use of cores.
 bool knows_sizes(uint32_t wire);
 
-/// Returns whether the report has sizes, modules or the use of cores.
+/// Returns whether programs that do not know sizes, modules and the use of cores refuse the report.
 bool has_additions(const ProfileReport& report);
 /// Removes sizes, modules and the use of cores, for programs that do not read them.
 void remove_additions(ProfileReport& report);

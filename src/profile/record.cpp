@@ -263,6 +263,8 @@ void Recorder::send_report(bool at_once) {
     report.last = last_;
     report.phases.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
     if (reports_sizes_) {
+        report.lists_sizes =
+            true;  // a root that does not read them refuses this report too, so that none overtakes a repeated one
         report.modules.assign(modules_.begin() + static_cast<ptrdiff_t>(modules_sent_), modules_.end());
         if (last_) report.cores = since(cores_, read_core_use());
     } else {

@@ -2,6 +2,7 @@
  *   ring     phases "ring" (3 times: 4 messages of 100 bytes, 2 of 4000, 1 of 100000, 2 allreduces at one place) and "far" (twice: one
  *            of 8 bytes to the opposite process)
  *   short N  phase "step" N times, one message of 8 bytes each
+ *   sparse N  phase "step" N times, one message of 8 bytes in every other
  *   reduce N N allreduces of 8 bytes at one place; checks the sums
  *   explored N  N times an allreduce of up to 64 KB, a broadcast and an allgather; checks the results
  *   late     phase "late": rank 1 sends to rank 0 after 0.2 s; phase "together": rank 1 enters a barrier after 0.2 s
@@ -119,10 +120,10 @@ int main(int argc, char** argv) {
         late();
     } else if (strcmp(mode, "flush") == 0) {
         flush(argc > 3, argv[argc - 1]);
-    } else if (strcmp(mode, "short") == 0) {
+    } else if (strcmp(mode, "short") == 0 || strcmp(mode, "sparse") == 0) {
         for (int i = 0; i < atoi(argv[2]); ++i) {
             MPIX_Phase_begin(MPI_COMM_WORLD, "step");
-            pass(8, 1);
+            if (mode[1] == 'h' || i % 2 == 0) pass(8, 1);
         }
     } else {
         for (int i = 0; i < 3; ++i) {

@@ -73,8 +73,25 @@ TEST(ProfileReport, WithoutSizesAReportIsThatOfOlderReleases) {
     ProfileReport back;
     ASSERT_TRUE(decode(without, back));
     EXPECT_TRUE(back.phases[0].sizes.empty());
+    EXPECT_FALSE(back.lists_sizes);
     EXPECT_FALSE(knows_sizes(1 << 16));
     EXPECT_TRUE(knows_sizes(1 << 16 | 1));
+}
+
+// A root of an older release must refuse all reports of a rank until the first one has been repeated.
+TEST(ProfileReport, AReportThatListsSizesIsRefusedByOlderReleasesEvenIfThereAreNone) {
+    Phase phase = a_phase(1);
+    phase.sizes.clear();
+    ProfileReport report{true, {phase}}, back;
+    EXPECT_FALSE(has_additions(report));
+    report.lists_sizes = true;
+    EXPECT_TRUE(has_additions(report));
+    EXPECT_EQ(encode(report)[0], 3);
+    ASSERT_TRUE(decode(encode(report), back));
+    EXPECT_TRUE(back.lists_sizes);
+    EXPECT_EQ(back.phases, report.phases);
+    remove_additions(report);
+    EXPECT_EQ(encode(report)[0], 1);
 }
 
 TEST(ProfileReport, NumbersHaveOneEncoding) {
