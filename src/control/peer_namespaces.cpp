@@ -60,6 +60,8 @@ int compare(pid_t process, const char* kind) {
 
 }  // namespace
 
+bool hides_namespaces(pid_t process) { return compare(process, "pid") < 0 && compare(process, "user") < 0; }
+
 bool shares_namespaces(pid_t process) {
     const int pids = compare(process, "pid"), users = compare(process, "user");
     if (pids < 0 && users < 0) return seems_to_share(process);

@@ -9,5 +9,7 @@ namespace starling::control {
 /// dumpable (a program file without read permission, prctl(PR_SET_DUMPABLE, 0)) to root only. Such a process is accepted in the host's user
 /// namespace, where /proc shows enough, and refused in others.
 bool shares_namespaces(pid_t process);
+/// Returns whether the kernel refuses to show the namespaces of `process` to this process.
+bool hides_namespaces(pid_t process);
 
 }  // namespace starling::control

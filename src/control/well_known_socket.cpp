@@ -101,22 +101,38 @@ void remove_dead(int folder) {
     closedir(entries);
 }
 
+/// Returns the number of the process at the other end if it runs as this user: 0 if it has no number in this namespace. Otherwise -1.
+pid_t own_process_at(int fd) {
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof peer;
+    return known && peer.uid == geteuid() ? peer.pid : -1;
+}
+
 int connect_abstract(const WellKnownSocket& meeting, int which) {
     const int fd = connect_local(meeting.abstract(which), kStrangeMs / meeting.names());
     if (fd < 0 || is_own_peer(fd, meeting.anywhere)) return fd;
+    const pid_t peer = own_process_at(fd);
     ::close(fd);
-    errno = EPERM;
+    errno = peer > 0 && hides_namespaces(peer) ? EACCES : EPERM;
     return -1;
 }
 
 }  // namespace
 
 bool is_own_peer(int fd, bool anywhere) {
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer || peer.uid != geteuid())
-        return false;
-    return anywhere || (peer.pid > 0 && shares_namespaces(peer.pid));
+    const pid_t peer = own_process_at(fd);
+    return peer >= 0 && (anywhere || (peer > 0 && shares_namespaces(peer)));
+}
+
+std::string held_name_problem(int error, const std::string& name) {
+    const std::string remedy =
+        "set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a word of your own";
+    if (error == EPERM)
+        return "another user, or a process in another container, holds the abstract socket name '" + name + "'; " + remedy;
+    if (error != EACCES) return {};
+    return "a process of yours that /proc hides, or one in another container, holds the abstract socket name '" + name +
+           "'; give starlingd's program file read permission, " + remedy;
 }
 
 int connect_at(const WellKnownSocket& meeting) {
@@ -132,15 +148,16 @@ int connect_at(const WellKnownSocket& meeting) {
             return -1;
         }
     }
-    bool strange = false;
+    bool strange = false, hidden = false;
     for (int which = 0; which < meeting.names(); ++which) {
         const int fd = connect_abstract(meeting, which);
         if (fd >= 0) return fd;
         if (errno == EMFILE || errno == ENFILE) return -1;
-        strange = strange || errno == EPERM || errno == EAGAIN;
+        hidden = hidden || errno == EACCES;
+        strange = strange || hidden || errno == EPERM || errno == EAGAIN;
     }
-    // EPERM only if no process of this user can listen at any name. Otherwise the caller can start one.
-    errno = strange && meeting.spares == 0 && !possible ? EPERM : ECONNREFUSED;
+    // EPERM or EACCES only if no process of this user can listen at any name. Otherwise the caller can start one.
+    errno = !strange || meeting.spares != 0 || possible ? ECONNREFUSED : hidden ? EACCES : EPERM;
     return -1;
 }
 
@@ -187,6 +204,7 @@ bool WellKnownListener::open_abstract(const WellKnownSocket& meeting) {
     }
     for (int which = 0; which < meeting.names(); ++which) {
         const int other = which == mine ? -1 : connect_abstract(meeting, which);
+        if (other < 0 && errno == EACCES) error = EACCES;
         if (other < 0) continue;
         ::close(other);
         errno = EADDRINUSE;

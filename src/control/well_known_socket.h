@@ -20,7 +20,8 @@ struct WellKnownSocket {
 };
 
 /// Connects to the listening process, close-on-exec. Does not wait, except for a second if the queue of this user's own listener is full.
-/// Returns -1 with errno: ECONNREFUSED if no process of this user listens, EPERM if others hold the only possible name.
+/// Returns -1 with errno: ECONNREFUSED if no process of this user listens, EPERM if others hold the only possible name, EACCES if a process
+/// of this user holds it whose namespaces are not shown.
 int connect_at(const WellKnownSocket& meeting);
 
 /// The listening side. Closes both sockets and removes the file when destroyed.
@@ -32,7 +33,7 @@ class WellKnownListener {
     ~WellKnownListener() { close(); }
 
     /// Opens both sockets, or the one that can be had. Returns false with errno: EADDRINUSE if a process of this user already listens
-    /// there, EPERM if others hold the only possible name.
+    /// there, EPERM or EACCES if others hold the only possible name, as for connect_at().
     bool open(const WellKnownSocket& meeting);
     void close();
 
@@ -52,6 +53,9 @@ class WellKnownListener {
 /// Returns whether the peer of an abstract socket runs as this user and, unless `anywhere`, in this process's PID and user namespaces.
 /// (Abstract names belong to the network namespace alone, which containers may share.)
 bool is_own_peer(int fd, bool anywhere);
+
+/// Returns a sentence for the user, with remedies, about EPERM or EACCES from connect_at() or open(); an empty one for other errors.
+std::string held_name_problem(int error, const std::string& name);
 
 /// Returns "starling-<uid>-names[-<STARLING_UNIVERSE>]": the name service of this user's universe.
 std::string daemon_socket_name();

@@ -234,6 +234,24 @@ int seems_shared(int namespaces) {
     return seen;
 }
 
+// A daemon whose program file may not be read, in a container: the user is told neither of another user nor of another container.
+TEST_F(WellKnownSocketTest, AServerWhoseNamespacesAreHiddenIsReported) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to become another user and for namespaces";
+    without_directory();
+    start([this] {
+        if (setresuid(kNobody, kNobody, kNobody) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 || unshare(CLONE_NEWUSER) != 0)
+            return false;
+        return listen_local(meeting_.name) >= 0 && prctl(PR_SET_DUMPABLE, 0) == 0;
+    });
+    EXPECT_EQ(as_ordinary_user([this] {
+                  WellKnownListener doors;
+                  return connected() == EACCES && !doors.open(meeting_) && errno == EACCES;
+              }),
+              1);
+    EXPECT_NE(held_name_problem(EACCES, "name").find("give starlingd's program file read permission"), std::string::npos);
+    EXPECT_EQ(held_name_problem(ECONNREFUSED, "name"), "");
+}
+
 TEST(PeerNamespaces, AProcessThatIsNotDumpableIsAPeerOnlyInTheSameNamespaces) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root, to become another user and for namespaces";
     unsigned long first = 1, to = 1, count = 0;

@@ -50,11 +50,8 @@ class DaemonClient {
     ClientOutcome run() {
         socket_ = control::connect_at({universe_socket_name()});
         if (socket_ < 0) {
-            outcome_.text =
-                errno == EPERM
-                    ? "another user, or a process in another container, holds the name of the standing daemons' socket; "
-                      "set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a word of your own"
-                    : "no standing daemons run (starling daemon start --hostfile ...)";
+            outcome_.text = control::held_name_problem(errno, universe_socket_name());
+            if (outcome_.text.empty()) outcome_.text = "no standing daemons run (starling daemon start --hostfile ...)";
             return outcome_;
         }
         if (const std::string problem = open_files(); !problem.empty()) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "control/well_known_socket.h"
 #include "launch/common/client_protocol.h"
 #include "launch/common/signals.h"
 #include "launch/common/text.h"
@@ -77,13 +78,11 @@ int StandingRoot::run(const std::string& hosts, const std::string& prefix) {
     clients_->get_status = [this] { return status(); };
     // Listen first, so that of two simultaneous starts only one starts daemons on the hosts.
     if (!clients_->listen()) {
-        notify_(errno == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
-                : errno == EPERM
-                    ? "another user, or a process in another container, holds the abstract socket name '" +
-                          universe_socket_name() +
-                          "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a "
-                          "word of your own"
-                    : std::strerror(errno));
+        const int error = errno;
+        const std::string problem = control::held_name_problem(error, universe_socket_name());
+        notify_(error == EADDRINUSE ? "standing daemons run already; see: starling daemon status"
+                : problem.empty()   ? std::strerror(error)
+                                    : problem);
         launcher_.shut_down();
         return 1;
     }

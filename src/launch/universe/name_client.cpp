@@ -27,12 +27,10 @@ int connect_daemon(bool may_start, std::string& problem) {
     for (int attempt = 0; attempt < 5; ++attempt) {
         const int fd = control::connect_at({name});
         if (fd >= 0) return fd;
-        if (errno == EPERM) {
-            problem =
-                "another user, or a process in another container, holds the abstract socket name '" + name +
-                "'; set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or STARLING_UNIVERSE to a word of your own";
-            return -1;
-        }
+        const int error = errno;
+        problem = control::held_name_problem(error, name);
+        if (!problem.empty()) return -1;
+        errno = error;
         if (errno != ECONNREFUSED || !may_start) {
             problem =
                 errno == ECONNREFUSED ? "no daemon runs" : std::string("cannot reach the daemon: ") + std::strerror(errno);
