@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -192,6 +193,23 @@ int change_addresses(bool) {
     return with_another_host(change, 0);
 }
 
+// More messages than one refresh() reads. Returns 0 if it leaves the rest to later calls, which read all.
+int leave_a_rest(bool) {
+    InterfaceFilter choice;
+    if (!enter_namespaces() || !run("ip link set lo up")) return 77;
+    Rails rails;
+    if (InterfaceFilter::parse("lo", choice) != MPI_SUCCESS || rails.open(choice) != MPI_SUCCESS) return 20;
+    if (!run("for i in $(seq 100); do ip addr add 127.1.0.$i/32 dev lo || exit 1; done")) return 77;
+    const auto is_readable = [&rails] {
+        pollfd socket{rails.fd(), POLLIN, 0};
+        return poll(&socket, 1, 0) == 1;
+    };
+    if (!rails.refresh()) return 21;
+    if (!is_readable()) return 22;
+    for (int i = 0; i < 100 && is_readable(); ++i) rails.refresh();
+    return is_readable() ? 23 : 0;
+}
+
 /// Fails the test unless the session survives `trouble`. `chosen` is the value of STARLING_IP_INTERFACES; empty: all interfaces are used.
 void expect_survival(int (*trouble)(bool), bool by_our_side, const char* chosen = "") {
     fflush(nullptr);
@@ -211,6 +229,8 @@ TEST(Rails, FailoverWhenThePeersAddressesChange) { expect_survival(change_addres
 // With chosen interfaces, each address has a separate socket.
 TEST(Rails, FailoverBetweenChosenRailsWhenOursGoDown) { expect_survival(pull_cables, true, "rail1,rail2"); }
 TEST(Rails, FailoverBetweenChosenRailsWhenThePeersAddressesChange) { expect_survival(change_addresses, false, "10.91.0.0/16"); }
+
+TEST(Rails, AFloodOfChangesIsReadInParts) { expect_survival(leave_a_rest, false); }
 
 TEST(Rails, TheRailsOfThisHostAreFound) {
     set_variable("STARLING_IP_INTERFACES", "lo");

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "verbs_queues.h"
 
@@ -225,6 +227,31 @@ TEST_F(RegistrationsTest, MemoryRemappedByOtherThreadsIsRegisteredAnew) {
     }
     other.join();
     munmap(memory, kBytes);
+}
+
+TEST_F(RegistrationsTest, AFloodOfChangesDoesNotKeepCallersWaiting) {
+    std::atomic<bool> end = false;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 64; ++i) {
+        char* const memory = map(nullptr, kPage);
+        const auto begin = reinterpret_cast<uint64_t>(memory);
+        EXPECT_TRUE(watch->watch({begin, begin + kPage}));
+        threads.emplace_back([&end, memory] {
+            while (!end.load()) madvise(memory, kPage, MADV_DONTNEED);
+            munmap(memory, kPage);
+        });
+    }
+    PageRange changed[MemoryWatch::kMost];
+    bool settled;
+    uint64_t longest = 0;
+    for (int i = 0; i < 200; ++i) {
+        const uint64_t begin = now_ns();
+        watch->take(changed, settled);
+        longest = std::max(longest, now_ns() - begin);
+    }
+    end = true;
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LT(longest, 1'000'000'000u);
 }
 
 TEST_F(RegistrationsTest, TooManyChangesDropAllRegistrations) {

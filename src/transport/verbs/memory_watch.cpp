@@ -1,6 +1,7 @@
 #include "transport/verbs/memory_watch.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -65,17 +66,21 @@ void* MemoryWatch::run(void* self) {
     pollfd of[] = {{me.fd_, POLLIN, 0}, {me.end_, POLLIN, 0}};
     while (poll(of, 2, -1) >= 0 || errno == EINTR) {
         if (of[1].revents) break;
-        const std::lock_guard lock(me.mutex_);
-        me.read_events();
+        {
+            const std::lock_guard lock(me.mutex_);
+            me.read_events();
+        }
+        me.give_way();
     }
     return nullptr;
 }
 
 /// Reads and notes the pending events under the lock. The thread that made a change continues as soon as its event is read. take() needs
-/// the same lock, so it never misses a change whose system call has returned.
+/// the same lock, so it never misses a change whose system call has returned. Threads that unmap memory all the time could otherwise keep
+/// the lock taken, so the number of events is limited.
 void MemoryWatch::read_events() {
     uffd_msg message;
-    while (read(fd_, &message, sizeof message) == sizeof message) {
+    for (int i = 0; i < kMostAtOnce && read(fd_, &message, sizeof message) == sizeof message; ++i) {
         switch (message.event) {
             case UFFD_EVENT_REMOVE:
             case UFFD_EVENT_UNMAP:
@@ -91,6 +96,16 @@ void MemoryWatch::read_events() {
                 break;
         }
     }
+}
+
+/// Waits for the next take() if one has begun: a mutex alone would let this thread, which is running, lock it again and again.
+void MemoryWatch::give_way() {
+    const uint32_t ended = takes_ended_.load();
+    if (takes_begun_.load() == ended) return;
+    gives_way_.store(true);
+    syscall(SYS_futex, &takes_ended_, FUTEX_WAIT_PRIVATE, ended, nullptr, nullptr,
+            0);  // returns at once if a call has ended since
+    gives_way_.store(false);
 }
 
 void MemoryWatch::note(uint64_t begin, uint64_t end) {
@@ -131,6 +146,14 @@ bool MemoryWatch::is_own(const PageRange& memory) const {
 }
 
 int MemoryWatch::take(PageRange (&changed)[kMost], bool& settled) {
+    takes_begun_.fetch_add(1);
+    const int count = take_locked(changed, settled);
+    takes_ended_.fetch_add(1);
+    if (gives_way_.load()) syscall(SYS_futex, &takes_ended_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    return count;
+}
+
+int MemoryWatch::take_locked(PageRange (&changed)[kMost], bool& settled) {
     const std::lock_guard lock(mutex_);
     // The kernel rejects this copy of zero bytes as invalid. While a change is in progress it returns EAGAIN before it validates the
     // arguments.

@@ -11,9 +11,12 @@
 // before Linux 5.11, or where a container's seccomp profile forbids userfaultfd(2).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+
+#include "base/counter_start.h"
 
 namespace starling::verbs {
 
@@ -50,11 +53,17 @@ class MemoryWatch {
     MemoryWatch(int fd, int end) : fd_(fd), end_(end) {}
     static void* run(void* self);
     void read_events();
+    void give_way();
+    int take_locked(PageRange (&changed)[kMost], bool& settled);
     void note(uint64_t begin, uint64_t end);
 
     const int fd_;   ///< userfaultfd
     const int end_;  ///< eventfd that stops the thread
     unsigned long thread_ = 0;
+    static constexpr int kMostAtOnce = 64;  ///< limit of events that are read without a release of the lock
+    /// Numbers of calls of take() that have begun and ended.
+    std::atomic<uint32_t> takes_begun_{kCounterStart}, takes_ended_{kCounterStart};
+    std::atomic<bool> gives_way_ = false;  ///< whether the thread waits for the end of a call of take()
     std::mutex mutex_;  ///< held while an event is read and noted; allocating under it could block on an unread event
     PageRange changed_[kMost];
     int count_ = 0;

@@ -62,7 +62,7 @@ bool Rails::refresh() {
     if (netlink_ < 0) return false;
     char messages[8192];
     bool any = false;
-    for (;;) {
+    for (int i = 0; i < kMostMessages; ++i) {
         const ssize_t n = recv(netlink_, messages, sizeof messages, MSG_DONTWAIT);
         if (n > 0 || (n < 0 && errno == ENOBUFS))
             any = true;  // an overrun (ENOBUFS) counts as a change: read() finds all changes

@@ -28,6 +28,7 @@ struct Rail {
 class Rails {
   public:
     static constexpr uint16_t kMost = 16;
+    static constexpr int kMostMessages = 64;     ///< number of netlink messages that refresh() reads, which may never end
     static constexpr uint16_t kRouted = 0xffff;  ///< value in place of a rail's index: the kernel's routing decides
 
     Rails() = default;
@@ -39,7 +40,7 @@ class Rails {
     int open(const InterfaceFilter& choice);
     /// Returns a netlink socket that is readable when something may have changed; -1: none.
     int fd() const { return netlink_; }
-    /// Updates the list after changes; returns whether there were any.
+    /// Updates the list after changes; returns whether there were any. Leaves messages beyond kMostMessages to the next call.
     bool refresh();
     /// Returns the number of changes so far.
     uint32_t version() const { return version_; }
