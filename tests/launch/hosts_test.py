@@ -257,6 +257,9 @@ class Streams(HostsCase):
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
         self.assertIn("standard output has no reader any more", process.stderr.read())
 
+    def test_a_signal_ends_a_job_whose_output_is_not_read(self):
+        self.end_unread_jobs("--host", "a,b")
+
     def test_lines_come_whole_whatever_their_pieces(self):
         code, out, _ = self.over("a:2,b:2", "-n", 4, sys.executable, "-c", BYTES)
         self.assertEqual((code, sorted(out.splitlines())), (0, sorted([f"rank says {i} and {i} again" for i in range(100)] * 4)))
@@ -603,6 +606,9 @@ class Standing(HostsCase):
         code, out, err = self.mpiexec("--host", "c", "-v", "sh", "-c", "echo $FAKE_HOST")
         self.assertEqual((code, out), (0, "c\n"))
         self.assertIn("host 'c' is not one of the 2 hosts of the standing daemons", err)
+    def test_a_signal_ends_a_job_whose_output_is_not_read(self):
+        self.end_unread_jobs()
+
         code, _, err = self.mpiexec("--host", "c", "--via", "daemons", "true")
         self.assertNotEqual(code, 0)
         self.assertIn("'c'", err)

@@ -148,6 +148,18 @@ class Case(unittest.TestCase):
         self.wait_for(lambda: all(p.exists() and p.read_text().endswith("\n") for p in paths), f"no {names}")
         return [int(p.read_text()) for p in paths]
 
+    def end_unread_jobs(self, *options):
+        """Ends jobs whose output is not read: ranks that the signal kills, ranks that write more before they end, a job that takes too long."""
+        writer = "trap 'head -c 300000 /dev/zero; exit 3' TERM; yes & wait"
+        for more, rank, end in ((), "exec yes", 128 + signal.SIGTERM), ((), writer, 3), (("--timeout", 1), "exec yes", 124):
+            process = self.popen(MPIEXEC, *options, *more, "-n", 2, "sh", "-c", rank)
+            with open(f"/proc/{process.pid}/fd/1", "wb", 0) as output:
+                self.wait_for(lambda: not select.select([], [output], [], 0)[1], "the pipe does not become full")
+            if not more:
+                process.terminate()
+            self.assertEqual(process.wait(LIMIT), end, rank)
+            self.assertIn("mpiexec: standard output is not read, so the rest of the processes' output is lost\n", process.stderr.read())
+
     def on_terminal(self, *arguments, command=(MPIEXEC,), setting=None):
         master, slave = pty.openpty()
         if setting:
@@ -609,6 +621,9 @@ class Output(Case):
 
         self.wait_for(ended, "mpiexec waits for the reader")
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
+
+    def test_a_signal_ends_a_job_whose_output_is_not_read(self):
+        self.end_unread_jobs("-l")
 
     def test_a_reader_that_comes_late_gets_all(self):
         for option in ("-l", "-quiet"):

@@ -27,6 +27,7 @@
 #include "launch/process/input.h"
 #include "launch/process/output.h"
 #include "launch/process/process_environment.h"
+#include "launch/universe/job_client.h"
 
 namespace starling::launch {
 
@@ -110,6 +111,7 @@ class DaemonClient {
             // Before the job has started, no process can receive the signal. Closing the connection ends the job.
             if (deadly && (!started_ || finished_)) return end(128 + number);
             send(ClientMessage::signal, encode(ClientNotice{info.ssi_signo, {}}));
+            if (deadly) output_.lose_unread(std::chrono::seconds(config().signal_grace));
             if (insistence_.grows(number)) end_soon(128 + number);
             if (number == SIGTSTP) suspend();
             if (number == SIGCONT && reading_) reader_.next();
@@ -283,6 +285,7 @@ class DaemonClient {
                 if (!decode(frame.payload, notice)) return false;
                 finished_ = true;
                 output_.when_written([this, code = static_cast<int>(notice.number)] { end(code); });
+                if (options_.timeout_seconds > 0 && notice.number == kTimedOut) output_.lose_unread({});
                 return true;
             default:
                 return false;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "launch/client/client.h"
 #include "launch/client/debug_session.h"
@@ -115,6 +116,7 @@ class Terminal : public LocalClient {
     }
 
     void finished(int code) override {
+        if (timed_out) launcher_.output().lose_unread({});
         launcher_.output().when_written([this, code] {
             if (debugger_ > 0)
                 result_ = code;
@@ -236,6 +238,7 @@ class Terminal : public LocalClient {
     }
 
     /// Ends the debugger of --debug. gdb may still wait for an answer to a question after a first signal.
+        if (signal == forwarded_signal) launcher_.output().lose_unread(std::chrono::seconds(config().signal_grace));
     void end_debugger(int signal) {
         if (debugger_ <= 0) return;
         kill(debugger_, signal);

@@ -32,7 +32,8 @@ constexpr size_t kEnoughPending = 256 * 1024;  // unwritten bytes beyond which t
 constexpr size_t kMostRest = 1024 * 1024;      // limit for the rest of a pipe (its capacity): some processes write without end
 constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};
 constexpr uint64_t kBlock = 4096;  ///< block size of the C library when it writes to a pipe
-constexpr int kLastWait = 2000;    ///< ms to wait for a reader at the end
+constexpr int kLastWait = 2000;    ///< ms to wait for a reader that takes nothing, at the end
+constexpr std::chrono::milliseconds kReaderCheck{250};  ///< period of check_readers()
 
 // Other processes share the open file description, so it must not be made non-blocking. Opens the same file again instead.
 int description_of_our_own(int target) {
@@ -117,6 +118,7 @@ OutputTagger::OutputTagger(EventLoop& loop, std::string name)
     : loop_(loop), name_(std::move(name)), buffer_(kBuffer), next_file_(kErrorFile + 1) {}
 
 OutputTagger::~OutputTagger() {
+    loop_.cancel(unread_timer_);
     for (OutputSource& source : sources_) close_source(source);
     for (auto& [key, sink] : sinks_) {
         if (sink.waiting) loop_.forget(sink.fd);
@@ -343,6 +345,7 @@ void OutputTagger::write_out(OutputSink& sink, bool may_block) {
     const bool wait = !sink.pending.empty();
     if (wait == sink.waiting) return;
     if (wait) {
+        sink.stalled_since = EventLoop::Clock::now();
         sink.waiting = loop_.watch(sink.fd, EPOLLOUT, [this, &sink](uint32_t) { flush(sink, false); });
     } else {
         loop_.forget(sink.fd);
@@ -379,6 +382,7 @@ bool OutputTagger::write_chunk(OutputSink& sink) {
     }
     const ssize_t n = ::write(sink.fd, front.data(), front.size());
     if (n > 0) sink.written += static_cast<size_t>(n);
+    if (n > 0 && sink.waiting) sink.stalled_since = EventLoop::Clock::now();
     if (n >= 0 || errno == EINTR) return true;
     if (errno == EAGAIN) return false;
     lose(sink, errno);
@@ -405,6 +409,40 @@ void OutputTagger::lose(OutputSink& sink, int error) {
            (error == ENOSPC || error == EDQUOT ? "; free some space there, or redirect the output" : ""));
 }
 
+void OutputTagger::lose_unread(std::chrono::seconds time) {
+    const auto now = EventLoop::Clock::now();
+    unread_until_ = std::max(unread_until_, now + time);
+    if (unread_timer_ != 0) return;
+    unread_from_ = now;
+    unread_timer_ = loop_.after(kReaderCheck, [this] { check_readers(); });
+}
+
+void OutputTagger::check_readers() {
+    const auto now = EventLoop::Clock::now();
+    unread_timer_ = 0;
+    const bool over = now >= unread_until_ && !when_written_;
+    for (auto& [key, sink] : sinks_) {
+        if (over) sink.unread = false;
+        if (over || !sink.waiting) continue;
+        if (now - std::max(sink.stalled_since, unread_from_) < std::chrono::milliseconds(kLastWait)) continue;
+        discard_unread(sink);
+        regulate(sink);
+    }
+    if (!over) unread_timer_ = loop_.after(kReaderCheck, [this] { check_readers(); });
+}
+
+// Drops the text that the reader has not taken, and from now on all that can't be written at once.
+void OutputTagger::discard_unread(OutputSink& sink) {
+    if (sink.pending.empty()) return;
+    sink.pending.clear();
+    sink.written = 0;
+    if (std::exchange(sink.waiting, false)) loop_.forget(sink.fd);
+    if (std::exchange(sink.unread, true) || sink.target == 2) return;
+    if (exit_code_ == 0) exit_code_ = 1;
+    report((sink.path.empty() ? "standard output" : "'" + sink.path + "'") +
+           " is not read, so the rest of the processes' output is lost");
+}
+
 void OutputTagger::report(const std::string& sentence) {
     if (on_problem) return on_problem(sentence);
     if (!name_.empty()) write_lines(2, name_ + ": " + sentence + "\n", {});
@@ -428,7 +466,8 @@ void OutputTagger::flush(const OutputSource& source, bool may_block) {
 void OutputTagger::flush(OutputSink& sink, bool may_block) {
     if (sink.job == 0) {
         if (sink.reader_closed) sink.pending.clear();
-        write_out(sink, may_block);
+        write_out(sink, may_block && !sink.unread);
+        if (may_block || sink.unread) discard_unread(sink);
     } else if (!sink.pending.empty() && forward) {
         sink.in_flight += sink.pending.size();
         forward(sink.job, sink.target, std::exchange(sink.pending, {}));

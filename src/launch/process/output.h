@@ -69,10 +69,14 @@ class OutputTagger {
     /// processes that still hold a pipe open are not waited for.
     void when_written(std::function<void()> done);
 
+    /// Lets output be lost that its reader does not take for two seconds, with one sentence: the user has asked the processes to end, and
+    /// neither they nor this process must wait for such a reader. Holds for `time`, and longer if when_written() waits then.
+    void lose_unread(std::chrono::seconds time);
+
     /// Passes on the rest of the output in the job's pipes and closes them, because its ranks have ended.
     void end_job(job::JobId job);
 
-    /// Writes out the rest of the pipes and waits for the reader. Called last.
+    /// Writes out the rest of the pipes and waits for the reader, for two seconds if it takes nothing. Called last.
     void drain();
 
     /// Opens the launcher's own descriptors again after they were replaced.
@@ -94,6 +98,8 @@ class OutputTagger {
         bool waiting = false;        ///< true: waits until the reader takes data
         bool paused = false;         ///< true: the pipes of the ranks are not read
         bool reader_closed = false;  ///< true: the reader has closed its end
+        bool unread = false;         ///< true: text that can't be written at once is lost (lose_unread)
+        EventLoop::Clock::time_point stalled_since{};  ///< when the reader took text for the last time; valid while `waiting`
         bool failed = false;         ///< true: a write error was reported, and is not reported again
         bool from_elsewhere = false;
         std::string path;  ///< path of the file; empty: `target` is a descriptor of this process
@@ -133,6 +139,8 @@ class OutputTagger {
     static size_t chunk_size(OutputSink& sink);
     bool write_chunk(OutputSink& sink);
     void lose(OutputSink& sink, int error);
+    void discard_unread(OutputSink& sink);
+    void check_readers();
     void report_reader_closed();
     void regulate(OutputSink& sink);
     bool all_written() const;
@@ -147,6 +155,8 @@ class OutputTagger {
     std::vector<char> buffer_;
     std::function<void()> when_written_;
     int next_file_;  ///< target of the next file that this process writes for single ranks
+    EventLoop::Clock::time_point unread_from_{}, unread_until_{};  ///< time of lose_unread()
+    EventLoop::TimerId unread_timer_ = 0;
     bool checking_ = false;
     bool reported_closed_ = false;
     int exit_code_ = 0;

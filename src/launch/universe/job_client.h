@@ -17,6 +17,8 @@
 
 namespace starling::launch {
 
+inline constexpr int kTimedOut = 124;  ///< exit code of jobs that --timeout has ended
+
 /// Base class of job clients, which the Universe calls on its event loop. It also stores the universe's data about all jobs of the client
 /// together.
 class JobClient {

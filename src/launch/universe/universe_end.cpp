@@ -143,7 +143,7 @@ void Universe::remove(UniverseJob& job, JobState state) {
 void Universe::patron_lost_a_job(JobClient& patron) {
     if (--patron.jobs_left > 0) return;
     stacks_awaited_.erase(&patron);
-    patron.finished(patron.timed_out ? 124 : patron.exit_code);
+    patron.finished(patron.timed_out ? kTimedOut : patron.exit_code);
 }
 
 void Universe::on_host_lost(uint32_t host, const std::string& sentence) {
@@ -251,7 +251,7 @@ void Universe::on_stacks_shown(JobClient& patron) {
     if (found == stacks_awaited_.end() || --found->second > 0) return;
     stacks_awaited_.erase(found);
     for (UniverseJob& job : jobs_) {
-        if (job.patron == &patron) fail(job, -1, 124);
+        if (job.patron == &patron) fail(job, -1, kTimedOut);
     }
 }
 
