@@ -1016,6 +1016,18 @@ class Spawning(Case):
         self.assertRegex(process.communicate(timeout=LIMIT)[0], "spawn 53 codes 53 53 text 'the job is being ended'")
 
     def test_mpiexec_waits_for_spawned_jobs(self):
+    def test_no_job_is_spawned_after_another_has_ended_because_of_the_signal(self):
+        rank = self.script(f"trap '' TERM; exec {PROBE} init 'spawn 1 sleep 62' 'pid up' 'await go' 'spawn 2 sleep 61' 'exit 0'")
+        process = self.popen(MPIEXEC, rank, env=dict(self.environment, STARLING_SIGNAL_GRACE="600"))
+        self.files("up")
+        self.wait_for(lambda: len(self.named("sleep")) == 1, "the spawned process does not sleep")
+        child, = self.named("sleep")
+        process.terminate()
+        self.wait_for(lambda: not os.path.exists(f"/proc/{child}"), "the spawned process has not ended")
+        pathlib.Path(self.directory, "go").touch()
+        out, _ = process.communicate(timeout=LIMIT)
+        self.assertRegex(out, "spawn 0 codes 0 [^$]*spawn 53 codes 53 53 text 'the job is being ended'")
+
         child = self.script("sleep 0.4; echo late")
         code, out, _ = self.spawn(f"spawn 1 {child}")
         self.assertEqual(code, 0)

@@ -59,7 +59,19 @@ class JobClient {
         end_by{};  ///< until then, a rank that ends does not end the others, because a signal asked all to end
     RepeatedSignal insistence;
     bool timed_out = false;
-    bool ends_late = false;  ///< true: a timer ends the client's jobs when the time of `end_by` is over
+    bool has_begun_to_end =
+        false;  ///< true: a rank has ended after such a signal, and a timer ends the client's jobs at `end_by`
+
+    /// How far the client's jobs are after a signal that asked all to end.
+    enum class Ending {
+        none,       ///< there was no such signal, or its time is over and no job has ended because of it
+        requested,  ///< the jobs may end; a program that handles the signal may also go on, and spawn
+        begun,      ///< a rank has ended, so all others will: no job starts any more
+    };
+    Ending ending() const {
+        if (has_begun_to_end) return Ending::begun;
+        return EventLoop::Clock::now() < end_by ? Ending::requested : Ending::none;
+    }
 
   private:
     static uint64_t next_id() {

@@ -370,7 +370,7 @@ void Universe::detail(const JobClient& patron, const std::string& sentence) {
 
 void Universe::signal(JobClient& patron, int signal) {
     if (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP) patron.forwarded_signal = signal;
-    const bool at_once = patron.insistence.grows(signal, is_leaving(patron));
+    const bool at_once = patron.insistence.grows(signal, patron.ending() == JobClient::Ending::begun);
     if (asks_to_end(signal)) patron.end_by = EventLoop::Clock::now() + std::chrono::seconds(config().signal_grace);
     for (UniverseJob& job : jobs_) {
         if (job.patron != &patron) continue;

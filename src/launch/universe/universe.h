@@ -171,7 +171,6 @@ class Universe {
     void fail_for_absent(uint32_t host, const HostOrder& absent);
     void fail(UniverseJob& job, int failed_rank, int exit_code);
     void on_input_taken(UniverseJob& job, uint32_t host);
-    bool is_leaving(const JobClient& patron) const;
     void pass_on_signal(UniverseJob& job);
     void await_the_others(UniverseJob& job, const FailureReport& report, bool requested);
     void end_late(uint64_t client);

@@ -22,8 +22,8 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     const bool requested =
         patron && (patron->timed_out || (patron->forwarded_signal != 0 && report.exit_code == 128 + patron->forwarded_signal));
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
-    if (patron && !goes_on && !report.aborted && !patron->timed_out && EventLoop::Clock::now() < patron->end_by)
-        return await_the_others(job, report, requested);
+    const bool is_ending = patron && patron->ending() != JobClient::Ending::none;
+    if (is_ending && !goes_on && !report.aborted && !patron->timed_out) return await_the_others(job, report, requested);
     // If one host runs all ranks, its message about the failure already mentions the other ranks.
     const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
     if (patron && !requested && !report.sentence.empty()) {
@@ -32,11 +32,6 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     }
     if (goes_on) return continue_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
     fail(job, static_cast<int>(report.rank), report.exit_code);
-}
-
-bool Universe::is_leaving(const JobClient& patron) const {
-    return std::any_of(jobs_.begin(), jobs_.end(),
-                       [&](const UniverseJob& job) { return job.patron == &patron && job.leaving; });
 }
 
 // Leaves the other ranks the rest of their time, for example for their parts of a checkpoint.
@@ -48,7 +43,7 @@ void Universe::await_the_others(UniverseJob& job, const FailureReport& report, b
     for (UniverseJob& other : jobs_)  // a rank may have spawned it between the signal and now
         if (other.patron == &patron) pass_on_signal(other);
     constexpr std::chrono::milliseconds kQuiet{2000};
-    if (!std::exchange(patron.ends_late, true)) end_late(patron.id);  // not yet, but when the time is over
+    if (!std::exchange(patron.has_begun_to_end, true)) end_late(patron.id);  // not yet, but when the time is over
     loop_.after(kQuiet, [this, alive = alive_, id = job.id()] {
         const UniverseJob* job = *alive ? find(id) : nullptr;
         if (!job || !job->patron || job->failing) return;
@@ -68,7 +63,6 @@ void Universe::end_late(uint64_t client) {
         });
         return;
     }
-    patron->ends_late = false;
     for (UniverseJob& job : jobs_) {
         if (job.patron != patron) continue;
         detail(*patron, "ending the processes that still run after " + std::to_string(config().signal_grace) + " s");
@@ -128,7 +122,7 @@ void Universe::remove(UniverseJob& job, JobState state) {
     names_.job_ended(job.id());
     end_profile(job);
     JobClient* patron = job.patron;
-    if (patron && EventLoop::Clock::now() < patron->end_by) {
+    if (patron && patron->ending() != JobClient::Ending::none) {
         for (UniverseJob& child : jobs_)
             if (child.spec.parent == job.id() && child.patron && is_connected(child)) pass_on_signal(child);
     }

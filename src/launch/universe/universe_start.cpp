@@ -152,7 +152,7 @@ void Universe::start(const JobSpec& requested, JobClient& patron, bool spawned, 
     std::vector<uint32_t> host_of_rank;
     PlacedOutcome outcome;
     JobSpec spec = requested;
-    if (spawned && is_leaving(patron)) {
+    if (spawned && patron.ending() == JobClient::Ending::begun) {
         outcome.error_class = MPI_ERR_SPAWN;
         outcome.text = "the job is being ended";
         return started(outcome);
