@@ -461,6 +461,21 @@ class Spawning(HostsCase):
         self.assertRegex(out, r"spawn [1-9]\d* .*text '.*\./nonesuch.*on host")
         self.assertIn("on\n", out)
 
+    def test_a_spawn_that_fails_after_its_parent_has_ended(self):
+        """mpiexec must not wait for another end of a job."""
+        process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 1, PROBE, "init", "pid up", "await go", "spawn-info host=b 1 ./nonesuch")
+        parent, = self.files("up")
+        self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")  # some are processes of the agent at first
+        daemon, = [pid for pid in self.nodes() if marked(self.mark)[pid].split()[-1] == "b"]
+        os.kill(daemon, signal.SIGSTOP)
+        pathlib.Path(self.directory, "go").touch()
+        time.sleep(0.5)  # the order to start is on its way
+        os.kill(parent, signal.SIGKILL)
+        self.wait_for(lambda: not os.path.exists(f"/proc/{parent}"), "the parent has not ended")
+        time.sleep(0.5)
+        os.kill(daemon, signal.SIGCONT)
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGKILL)
+
     def test_children_end_with_their_parent_unless_disconnected(self):
         code, _, err = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn-info host=b 1 sleep 60", "exit 3")
         self.assertEqual(code, 3)

@@ -179,7 +179,7 @@ class Universe {
     void on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void check_ended(UniverseJob& job);
     void remove(UniverseJob& job, job::JobState state);
-    void patron_lost_a_job(JobClient& patron);
+    void finish(JobClient& patron);
     void show_stacks(JobClient& patron);
     void on_stacks_shown(JobClient& patron);
 

@@ -131,11 +131,10 @@ void Universe::remove(UniverseJob& job, JobState state) {
                             " times the ports of one host were fetched, " + std::to_string(job.tables) + " times those of all");
     }
     jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
-    if (patron) patron_lost_a_job(*patron);
+    if (patron && --patron->jobs_left == 0) finish(*patron);
 }
 
-void Universe::patron_lost_a_job(JobClient& patron) {
-    if (--patron.jobs_left > 0) return;
+void Universe::finish(JobClient& patron) {
     stacks_awaited_.erase(&patron);
     patron.finished(patron.timed_out ? kTimedOut : patron.exit_code);
 }

@@ -307,6 +307,7 @@ void Universe::start_failed(UniverseJob& job) {
     const Started started = std::move(job.started);
     JobClient* patron = job.patron;
     outcome.failed_program = job.problem.failed_program;
+    const uint32_t number = job.number;
     outcome.failed_index = job.problem.failed_index;
     jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
     if (patron) {
@@ -316,6 +317,8 @@ void Universe::start_failed(UniverseJob& job) {
     started(outcome);
 }
 
+    // The spawning job may have ended in the meantime, as the last but this one.
+    if (patron && number > 0 && patron->jobs_left == 0) finish(*patron);
 void Universe::start_done(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.job = job.id();
