@@ -16,6 +16,7 @@ import unittest
 from pathlib import Path
 
 from hosts_test import STARLING, HostsCase
+from launcher_test import marked, status
 
 BUILD = Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
@@ -155,6 +156,26 @@ class HostsTable(HostsCase):
             self.stop_at_start("--host", "a:1,b:1")
             self.spawn_below("--host", "a:1,b:1")
         finally:
+            self.run_command(STARLING, "daemon", "stop")
+
+    def test_a_debugger_that_attaches_before_the_job_has_started(self):
+        """With this many hosts the table is filled only if a debugger asks."""
+        hosts = ",".join(f"h{i}:1" for i in range(66))
+        self.assertEqual(self.run_command(STARLING, "daemon", "start", "--host", hosts)[0], 0)
+        root, = [pid for pid, command in marked(self.mark).items() if "starlingd universe" in command]
+        try:
+            os.kill(root, signal.SIGSTOP)
+            job = self.popen(MPIEXEC, "-n", 1, "sh", "-c", "echo $$; sleep 60; :")
+            self.wait_for(lambda: status(job.pid, "SigBlk") not in ("", "0" * 16), "mpiexec does not submit the job")
+            gdb_script("set var MPIR_being_debugged = 1\n", "-p", str(job.pid))
+            os.kill(root, signal.SIGCONT)
+            pid = job.stdout.readline().strip()
+            time.sleep(1)
+            self.assertIn(("h0", self.SHELL, pid), re.findall(ROW, gdb_script(SHOW, "-p", str(job.pid))))
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=LIMIT)
+        finally:
+            os.kill(root, signal.SIGCONT)
             self.run_command(STARLING, "daemon", "stop")
 
 

@@ -144,6 +144,7 @@ class DaemonClient {
     /// Requests the processes for a debugger that has attached, or has stopped this process before the table was filled.
     void on_turn(bool interrupted) {
         const bool attached = has_debugger_attached();
+        has_been_asked_ = has_been_asked_ || attached || interrupted;
         if (!started_ || finished_ || (!attached && !interrupted)) return;
         if (daemon_version_ == 0) {
             if (attached) print("the standing daemons are of Starling 0.1.0, which does not list processes for debuggers");
@@ -320,7 +321,7 @@ class DaemonClient {
                          number_of(reply.hosts, "host").c_str());
         }
         daemon_version_ = reply.version;
-        if (daemon_version_ != 0 && reply.hosts <= kListedHosts) request_processes();
+        if (daemon_version_ != 0 && (reply.hosts <= kListedHosts || has_been_asked_)) request_processes();
         reading_ = !options_.input.ranges.empty();
         if (reading_) reader_.next();
         return true;
@@ -344,6 +345,7 @@ class DaemonClient {
     sigset_t before_{};
     bool started_ = false;
     uint32_t daemon_version_ = 0;  ///< SubmissionReply::version
+    bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
     bool finished_ = false;
     bool reading_ = false;
 };

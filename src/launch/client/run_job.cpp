@@ -167,7 +167,8 @@ class Terminal : public LocalClient {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
             if (outcome.job == 0) { return fail_to_start(outcome.text); }
             profile_file_.keep();
-            if (universe_.hosts().size() <= kListedHosts) universe_.list_processes(*this, is_being_debugged());
+            if (universe_.hosts().size() <= kListedHosts || has_been_asked_)
+                universe_.list_processes(*this, is_being_debugged());
             if (!options_.debugged.empty()) return debug(outcome.job);
             // A single rank on this host has mpiexec's standard input itself. Otherwise mpiexec reads the input here and sends it.
             if (universe_.wants_input(*this)) reader_.next();
@@ -211,6 +212,7 @@ class Terminal : public LocalClient {
         if (!attached && !interrupted) return;
         universe_.list_processes(*this, is_being_debugged());
         if (attached && has_debugger_table()) show_to_debugger([] {});
+        has_been_asked_ = true;
     }
 
     /// Calls the debugger. It stops this process, which must not keep other hosts from stopping their ranks, nor appear dead to them.
@@ -265,6 +267,7 @@ class Terminal : public LocalClient {
     bool hosts_are_up_ = false;
     pid_t debugger_ = -1;        ///< debugger of --debug; -1: none runs
     std::optional<int> result_;  ///< exit code of the job, which ended before the debugger
+    bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
     RepeatedSignal insistence_;
 };
 
