@@ -17,6 +17,8 @@ struct Version {
 /// The version of this build. Not a constant to the compiler: the object file that is linked decides.
 extern const Version kThisVersion;
 
+/// Wire version 1.0, in the form of wire_version(). Its programs send no version where 1.1 has added one.
+inline constexpr uint32_t kFirstWire = 1u << 16;
 /// Returns the wire version's major and minor number in one word, as messages and segments carry it.
 inline uint32_t wire_version() { return static_cast<uint32_t>(kThisVersion.major) << 16 | kThisVersion.minor; }
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "base/wire.h"
 #include "launch/common/host_facts.h"
 #include "launch/common/hosts.h"
 
@@ -34,6 +35,24 @@ TEST(HostFacts, AddressesOnNetworksOfPeersComeFirst) {
     const auto met = chosen(own, {address("10.2.0.9"), address("172.17.0.1"), address("172.18.0.9")});
     EXPECT_EQ(met[0], address("10.2.0.5")) << "the other host's bridge is not a path to it";
     EXPECT_EQ(chosen({}, {}), std::vector<uint32_t>{address("127.0.0.1")});
+}
+
+TEST(HostFacts, HaveTheWireVersionWhereOlderReleasesDoNotReadIt) {
+    HostFacts facts = own_facts(), read;
+    EXPECT_EQ(facts.version, wire_version());
+    for (const uint32_t version : {kFirstWire, 0x10001u, 0x10002u}) {
+        facts.version = version;
+        ASSERT_TRUE(decode(encode(facts), read));
+        EXPECT_EQ(read.version, version);
+        EXPECT_STREQ(read.entry.name, facts.entry.name);
+    }
+    const std::string bytes = encode(facts);
+    Reader reader(bytes);  // as wire version 1.0 reads it
+    reader.number<job::HostId>();
+    const std::string name(reader.string());
+    EXPECT_STREQ(name.c_str(), facts.entry.name);
+    EXPECT_EQ(reader.number<uint32_t>(), facts.cores);
+    EXPECT_EQ(reader.number<uint32_t>(), facts.entry.addresses);
 }
 
 TEST(HostNames, LookupsAgreeWithALinearSearch) {

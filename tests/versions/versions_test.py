@@ -133,6 +133,12 @@ class Versions(unittest.TestCase):
         self.assertIn(f"belongs to Starling {self.alien_text}, but this is Starling {self.own}", err)
         self.assertIn("they work together if", err)
 
+    def test_daemons_that_list_no_processes_are_not_asked_to(self):
+        """mpiexec lists the processes of a few hosts for debuggers as soon as a job has started."""
+        agent = str(self.agent(self.older))
+        for hosts in ("a,b", "localhost,b"):
+            self.assertEqual(self.start(self.this, self.this, "--host", hosts, "-n", 2, self.ring, STARLING_LAUNCHER_AGENT=agent), (0, "ring of 2\n", ""))
+
     def test_standing_daemons(self):
         environment = {**os.environ, "STARLING_UNIVERSE": f"versions{os.getpid()}", "STARLING_LAUNCHER_AGENT": str(self.agent(self.this))}
         subprocess.run([self.this / "bin/starling", "daemon", "start", "--host", "a,b"], env=environment, check=True, stdout=subprocess.DEVNULL)

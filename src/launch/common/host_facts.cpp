@@ -50,6 +50,7 @@ HostFacts own_identity() {
     facts.entry.id = job::this_host();
     std::snprintf(facts.entry.name, sizeof facts.entry.name, "%s", host_name().c_str());
     facts.cores = std::max(1u, job::usable_cores());
+    facts.version = wire_version();
     return facts;
 }
 
@@ -81,7 +82,10 @@ void choose_addresses(std::vector<OwnAddress> own, const std::vector<uint32_t>& 
 
 std::string encode(const HostFacts& facts) {
     Writer writer;
-    writer.number(facts.entry.id).string(facts.entry.name).number(facts.cores).number(facts.entry.addresses);
+    // Roots of wire version 1.0 accept no further field, and a daemon does not know its root's version. They read a name up to its first zero
+    // byte, so the version stands behind it.
+    const std::string version = facts.version == kFirstWire ? "" : '\0' + Writer().number(facts.version).take();
+    writer.number(facts.entry.id).string(facts.entry.name + version).number(facts.cores).number(facts.entry.addresses);
     for (uint32_t i = 0; i < facts.entry.addresses; ++i) writer.number(facts.entry.ipv4[i]);
     return writer.take();
 }
@@ -91,6 +95,12 @@ bool decode(std::string_view bytes, HostFacts& out) {
     out.entry.id = reader.number<job::HostId>();
     const std::string name(reader.string());
     std::snprintf(out.entry.name, sizeof out.entry.name, "%s", name.c_str());
+    out.version = kFirstWire;
+    if (const size_t end = name.find('\0'); end != std::string::npos) {
+        Reader version(std::string_view(name).substr(end + 1));
+        out.version = version.number<uint32_t>();
+        if (!version.done() || out.version == kFirstWire) return false;
+    }
     out.cores = reader.number<uint32_t>();
     out.entry.addresses = reader.number<uint32_t>();
     if (out.entry.addresses > job::HostEntry::kMost) return false;

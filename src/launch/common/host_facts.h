@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/version.h"
 #include "job/job_description.h"
 
 namespace starling::launch {
@@ -13,6 +14,7 @@ namespace starling::launch {
 struct HostFacts {
     job::HostEntry entry;  ///< id, name and addresses, as in the jobs' host tables
     uint32_t cores = 1;    ///< number of cores that processes may use
+    uint32_t version = kFirstWire;  ///< wire version of the daemon there
 };
 
 /// Returns the facts of this host without addresses, which suffices in a universe of one host.
@@ -30,6 +32,7 @@ struct OwnAddress {
 void choose_addresses(std::vector<OwnAddress> own, const std::vector<uint32_t>& others, job::HostEntry& out);
 
 std::string encode(const HostFacts& facts);
+/// Accepts the facts of daemons of wire version 1.0, which have no version.
 bool decode(std::string_view bytes, HostFacts& out);
 
 }  // namespace starling::launch

@@ -9,6 +9,8 @@ namespace {
 bool known(uint32_t kind) {
     const auto in = [kind](OrderKind first, OrderKind last) {
         return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
+    const bool added = kind == static_cast<uint32_t>(OrderKind::list) || kind == static_cast<uint32_t>(OrderKind::processes);
+    if (added && !knows_additions(wire_version())) return false;
     };
     return in(OrderKind::start, OrderKind::list) || in(OrderKind::started, OrderKind::processes) ||
            in(OrderKind::want_ports, OrderKind::abandoned);
@@ -55,6 +57,8 @@ bool read(Reader& reader, uint64_t HostOrder::*place, HostOrder& out) {
 
 static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
     writer.number(static_cast<uint32_t>(numbers.size()));
+bool knows_additions(uint32_t wire) { return (wire & 0xffff) >= 1; }
+
     for (const uint32_t number : numbers) writer.number(number);
 }
 

@@ -81,6 +81,9 @@ struct HostOrder {
     std::string bytes{};
 };
 
+/// Returns whether programs of this wire version know what 1.1 has added: `list` and `processes`, HostFacts::version, StartReport::cannot_run.
+bool knows_additions(uint32_t wire);
+
 /// Returns whether the root's Universe handles this order from a host agent. Orders of other kinds are for the root's own host agent.
 inline bool is_for_root(OrderKind kind) { return kind >= OrderKind::started && kind <= OrderKind::processes; }
 

@@ -8,10 +8,6 @@ namespace starling::launch {
 
 using control::MessageKind;
 
-namespace {
-constexpr uint32_t kFirstWire = 1u << 16;  // wire version 1.0, whose clients do not read SubmissionReply::version
-}
-
 /// An mpiexec that is connected to this server.
 class ClientServer::Client : public JobClient {
   public:

@@ -161,6 +161,7 @@ class Universe {
     // Functions that list processes for debuggers.
     void list(UniverseJob& job, bool hold);
     void on_processes(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
+    HostSet hosts_with_lists(const UniverseJob& job) const;
     void show_listed(JobClient& patron);
     ProcessTable processes_of(const UniverseJob& job) const;
 

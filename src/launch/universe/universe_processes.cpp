@@ -21,20 +21,33 @@ void Universe::list_processes(JobClient& patron, bool later_jobs) {
 
 void Universe::list(UniverseJob& job, bool hold) {
     job.list_state = UniverseJob::ListState::requested;
-    job.listing = job.present;
+    job.listing = hosts_with_lists(job);
     job.held = hold;
     if (hold) {
         HostOrder stop = job.order(OrderKind::signal);
         stop.signal = SIGSTOP;
         send_order(job.present, stop);
     }
-    send_order(job.present, job.order(OrderKind::list));
-    loop_.after(kLongestListing, [this, alive = alive_, id = job.id()] {
+    send_order(job.listing, job.order(OrderKind::list));
+    loop_.after(job.listing.empty() ? std::chrono::seconds(0) : kLongestListing, [this, alive = alive_, id = job.id()] {
         UniverseJob* job = *alive ? find(id) : nullptr;
-        if (!job || job->listing.empty()) return;
+        if (!job || job->list_state != UniverseJob::ListState::requested) return;
         job->listing = {};
         if (job->patron) show_listed(*job->patron);
     });
+}
+
+// Returns the job's hosts whose daemons can list processes. The user is notified of the others if a debugger is attached.
+HostSet Universe::hosts_with_lists(const UniverseJob& job) const {
+    HostSet able = job.present;
+    for (const uint32_t host : job.present.list()) {
+        if (knows_additions(hosts_[host].facts.version)) continue;
+        able.remove(host);
+        if (job.patron && job.patron->lists_processes)
+            job.patron->print("the daemon on host " + hosts_[host].name +
+                              " is of Starling 0.1.0, which does not list processes for debuggers");
+    }
+    return able;
 }
 
 void Universe::on_processes(UniverseJob& job, const HostSet& hosts, std::string_view bytes) {
