@@ -588,6 +588,8 @@ class Standing(HostsCase):
         code, _, err = self.mpiexec("-n", 2, "./nonesuch")
         self.assertEqual((code, err.count("\n")), (127, 1))
         self.assertRegex(err, r"'\./nonesuch'.*on host a")
+        _, _, err = self.mpiexec("--profile", "./file", "-n", 2, "echo")
+        self.assertRegex(err, r"'\./file'.*on host a\); '--profile' takes a value only as '--profile=VALUE', so '\./file' was taken as the program")
 
     def test_signals(self):
         process = self.popen(MPIEXEC, "-n", 3, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")

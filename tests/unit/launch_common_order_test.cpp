@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "base/wire.h"
 #include "launch/common/client_protocol.h"
@@ -62,6 +63,13 @@ TEST(StartReport, IsEqualOnAllHostsThatStartedTheirProcesses) {
     report.text = "why";
     EXPECT_EQ(encode(report),
               Writer().number(0).number(0u).number(0u).string("why").take());  // so that the tree merges it; as in wire 1.0
+    StartReport read;
+    ASSERT_TRUE(decode(encode(report), read));
+    EXPECT_FALSE(read.cannot_run);
+    report.cannot_run = true;
+    ASSERT_TRUE(decode(encode(report), read));
+    EXPECT_TRUE(read.cannot_run);
+    EXPECT_FALSE(decode(encode(report) + "x", read));
 }
 
 TEST(ProcessTable, HasHostAndProgramOfEachProcess) {
@@ -81,9 +89,13 @@ TEST(SubmissionReply, HasAVersionOnlyForClientsThatReadIt) {
     SubmissionReply reply, read;
     reply.text = "why";
     EXPECT_EQ(encode(reply), Writer().number(0).number(0u).string("why").number(0u).take());  // as in wire 1.0
+    reply.cannot_run = true;
+    reply.failed_program = 2;
+    ASSERT_TRUE(decode(encode(reply), read));
+    EXPECT_EQ(std::tuple(read.version, read.cannot_run, read.failed_program), std::tuple(0u, false, 0u));
     reply.version = 0x10001;
     ASSERT_TRUE(decode(encode(reply), read));
-    EXPECT_EQ(read.version, reply.version);
+    EXPECT_EQ(std::tuple(read.version, read.cannot_run, read.failed_program), std::tuple(0x10001u, true, 2u));
 }
 
 TEST(PlacementPreview, HasAHostForEachRank) {

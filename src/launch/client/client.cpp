@@ -285,8 +285,8 @@ class DaemonClient {
             case ClientMessage::finished:
                 if (!decode(frame.payload, notice)) return false;
                 finished_ = true;
-                output_.when_written([this, code = static_cast<int>(notice.number)] { end(code); });
                 if (options_.timeout_seconds > 0 && notice.number == kTimedOut) output_.lose_unread({});
+                output_.when_written([this, code = static_cast<int>(notice.number)] { end(code); });
                 return true;
             default:
                 return false;
@@ -311,7 +311,8 @@ class DaemonClient {
         started_ = true;
         profile_.use(loop_);
         if (reply.error_class != 0) {
-            std::fprintf(stderr, "mpiexec: %s\n", options_.with_start_hint(reply.text).c_str());
+            const std::string text = reply.cannot_run ? options_.with_start_hint(reply.text, reply.failed_program) : reply.text;
+            std::fprintf(stderr, "mpiexec: %s\n", text.c_str());
             end(kCannotStart);
             return true;
         }
@@ -344,8 +345,8 @@ class DaemonClient {
     int signals_ = -1;
     sigset_t before_{};
     bool started_ = false;
-    uint32_t daemon_version_ = 0;  ///< SubmissionReply::version
     bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
+    uint32_t daemon_version_ = 0;  ///< SubmissionReply::version
     bool finished_ = false;
     bool reading_ = false;
 };

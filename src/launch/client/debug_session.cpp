@@ -116,9 +116,10 @@ std::string hold_debugged(Options& options) {
     std::string list = ",";
     for (const uint32_t rank : options.debugged) list += std::to_string(rank) + ",";
     const std::string script = "case '" + list + R"(' in *",$STARLING_RANK,"*) kill -STOP $$;; esac; exec "$@")";
-    for (Program& program : options.programs) {
+    for (size_t i = 0; i < options.programs.size(); ++i) {
+        Program& program = options.programs[i];
         // The shell starts the program later, when a debugger is attached already, so a wrong name is reported now.
-        if (const std::string problem = find_debugged(program); !problem.empty()) return options.with_start_hint(problem);
+        if (const std::string problem = find_debugged(program); !problem.empty()) return options.with_start_hint(problem, i);
         program.started_later = program.argv[0];
         program.argv.insert(program.argv.begin(), {"/bin/sh", "-c", script, "sh"});
     }

@@ -1,7 +1,6 @@
 #include "launch/client/options.h"
 
 #include "base/config.h"
-#include "launch/common/process_start.h"
 
 namespace starling::launch {
 
@@ -27,8 +26,8 @@ JobStyle Options::style() const {
     return style;
 }
 
-std::string Options::with_start_hint(const std::string& reason) const {
-    return is_start_failure(reason, hinted_program) ? reason + start_hint : reason;
+std::string Options::with_start_hint(const std::string& reason, size_t command) const {
+    return command < programs.size() && programs[command].command() == hinted_program ? reason + start_hint : reason;
 }
 
 }  // namespace starling::launch

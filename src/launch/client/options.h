@@ -52,8 +52,8 @@ struct Options {
     JobSpec spec() const;
     JobStyle style() const;
 
-    /// Returns the reason why the job does not start, with start_hint if the program named there is what does not start.
-    std::string with_start_hint(const std::string& reason) const;
+    /// Returns the reason why a command's program can't be started, with start_hint if it is hinted_program.
+    std::string with_start_hint(const std::string& reason, size_t command) const;
 };
 
 /// Parses the arguments. A general parser does not fit: options end at each program's name, one and two dashes are equivalent, and MPMD

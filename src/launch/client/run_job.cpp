@@ -159,13 +159,15 @@ class Terminal : public LocalClient {
     }
 
     void fail_to_start(const std::string& reason) {
-        std::fprintf(stderr, "mpiexec: %s\n", options_.with_start_hint(reason).c_str());
+        std::fprintf(stderr, "mpiexec: %s\n", reason.c_str());
         end(kCannotStart);
     }
 
     void start() {
         universe_.submit(options_.spec(), *this, [this](const PlacedOutcome& outcome) {
-            if (outcome.job == 0) { return fail_to_start(outcome.text); }
+            if (outcome.job == 0)
+                return fail_to_start(outcome.cannot_run ? options_.with_start_hint(outcome.text, outcome.failed_program)
+                                                        : outcome.text);
             profile_file_.keep();
             if (universe_.hosts().size() <= kListedHosts || has_been_asked_)
                 universe_.list_processes(*this, is_being_debugged());
@@ -210,9 +212,9 @@ class Terminal : public LocalClient {
     void on_turn(bool interrupted) {
         const bool attached = has_debugger_attached();
         if (!attached && !interrupted) return;
+        has_been_asked_ = true;
         universe_.list_processes(*this, is_being_debugged());
         if (attached && has_debugger_table()) show_to_debugger([] {});
-        has_been_asked_ = true;
     }
 
     /// Calls the debugger. It stops this process, which must not keep other hosts from stopping their ranks, nor appear dead to them.
@@ -236,11 +238,11 @@ class Terminal : public LocalClient {
         }
         if (insists && over_hosts_) loop_.after(kLastMercy, [this, signal] { end(128 + signal); });
         LocalClient::on_signal(signal);
+        if (signal == forwarded_signal) launcher_.output().lose_unread(std::chrono::seconds(config().signal_grace));
         if (signal == SIGCONT && universe_.wants_input(*this)) reader_.next();
     }
 
     /// Ends the debugger of --debug. gdb may still wait for an answer to a question after a first signal.
-        if (signal == forwarded_signal) launcher_.output().lose_unread(std::chrono::seconds(config().signal_grace));
     void end_debugger(int signal) {
         if (debugger_ <= 0) return;
         kill(debugger_, signal);
@@ -265,9 +267,9 @@ class Terminal : public LocalClient {
     InputReader reader_;
     bool ending_ = false;
     bool hosts_are_up_ = false;
+    bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
     pid_t debugger_ = -1;        ///< debugger of --debug; -1: none runs
     std::optional<int> result_;  ///< exit code of the job, which ended before the debugger
-    bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
     RepeatedSignal insistence_;
 };
 

@@ -51,7 +51,8 @@ std::string encode(const SubmissionReply& message) {
     Writer writer;
     writer.number(message.error_class).number(static_cast<uint32_t>(message.unknown_host));
     writer.string(message.text).number(message.hosts);
-    if (message.version != 0) writer.number(message.version);
+    if (message.version != 0)
+        writer.number(message.version).number(static_cast<uint8_t>(message.cannot_run)).number(message.failed_program);
     return writer.take();
 }
 
@@ -61,8 +62,15 @@ bool decode(std::string_view payload, SubmissionReply& out) {
     out.unknown_host = reader.number<uint32_t>() != 0;
     out.text = reader.string();
     out.hosts = reader.number<uint32_t>();
-    out.version = reader.done() ? 0 : reader.number<uint32_t>();
-    return reader.done();
+    out.version = 0;
+    out.cannot_run = false;
+    out.failed_program = 0;
+    if (reader.done()) return true;
+    out.version = reader.number<uint32_t>();
+    const auto flag = reader.number<uint8_t>();
+    out.cannot_run = flag == 1;
+    out.failed_program = reader.number<uint32_t>();
+    return reader.done() && out.version != 0 && flag <= 1;
 }
 
 std::string encode(const ClientNotice& message) { return Writer().number(message.number).string(message.bytes).take(); }

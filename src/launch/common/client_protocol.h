@@ -59,7 +59,10 @@ struct SubmissionReply {
         false;  ///< true: a named host is not in this universe or is lost, or all are lost; the client may start the job by other means
     std::string text;
     uint32_t hosts = 0;    ///< number of hosts of the universe in which the job was started
-    uint32_t version = 0;  ///< wire version of the daemon; 0: 1.0. Not sent to clients of wire version 1.0
+    uint32_t version =
+        0;  ///< wire version of the daemon; 0: 1.0. This field and those below are not sent to clients of wire version 1.0
+    bool cannot_run = false;  ///< true: the program of command `failed_program` can't be started
+    uint32_t failed_program = 0;
 };
 
 /// Payload of output, written, signal and finished: a number, and bytes for output.

@@ -115,6 +115,7 @@ struct JobPart {
     JobStyle style;
     std::vector<std::string> environment;  ///< variables NAME=value, which add to the daemon's own environment or override it
     bool whole_environment = false;        ///< true: `environment` replaces the daemon's
+    bool reads_cannot_run = false;  ///< true: the root reads StartReport::cannot_run, as those of wire version 1.0 do not
 };
 
 }  // namespace starling::launch

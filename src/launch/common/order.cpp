@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
+#include "base/version.h"
+
 namespace starling::launch {
 
 namespace {
 
 bool known(uint32_t kind) {
-    const auto in = [kind](OrderKind first, OrderKind last) {
-        return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     const bool added = kind == static_cast<uint32_t>(OrderKind::list) || kind == static_cast<uint32_t>(OrderKind::processes);
     if (added && !knows_additions(wire_version())) return false;
+    const auto in = [kind](OrderKind first, OrderKind last) {
+        return kind >= static_cast<uint32_t>(first) && kind <= static_cast<uint32_t>(last);
     };
     return in(OrderKind::start, OrderKind::list) || in(OrderKind::started, OrderKind::processes) ||
            in(OrderKind::want_ports, OrderKind::abandoned);
@@ -55,10 +57,10 @@ bool read(Reader& reader, uint64_t HostOrder::*place, HostOrder& out) {
 
 }  // namespace
 
-static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
-    writer.number(static_cast<uint32_t>(numbers.size()));
 bool knows_additions(uint32_t wire) { return (wire & 0xffff) >= 1; }
 
+static void write(Writer& writer, const std::vector<uint32_t>& numbers) {
+    writer.number(static_cast<uint32_t>(numbers.size()));
     for (const uint32_t number : numbers) writer.number(number);
 }
 
@@ -194,7 +196,8 @@ std::string encode(const StartOrder& order) {
     write(writer, order.part.environment);
     const JobStyle& style = order.part.style;
     writer.number(order.part.number);
-    writer.number(style.bits() | static_cast<uint32_t>(order.part.whole_environment) << JobStyle::kBits);
+    writer.number(style.bits() | static_cast<uint32_t>(order.part.whole_environment) << JobStyle::kBits |
+                  static_cast<uint32_t>(order.part.reads_cannot_run) << (JobStyle::kBits + 1));
     write_unless_default(writer, style.output);
     return writer.take();
 }
@@ -209,6 +212,7 @@ bool decode(std::string_view bytes, StartOrder& out) {
     out.part.style = JobStyle::of_bits(flags);
     if (!reader.done()) read_style(reader, out.part.style.output);
     out.part.whole_environment = (flags >> JobStyle::kBits & 1) != 0;
+    out.part.reads_cannot_run = (flags >> JobStyle::kBits & 2) != 0;
     return reader.done() && out.part.tree_hosts.size() == out.part.description.hosts.size() &&
            out.spec.size() == out.part.description.size;
 }
@@ -217,6 +221,7 @@ std::string encode(const StartReport& report) {
     Writer writer;
     writer.number(report.error_class).number(report.failed_program).number(report.failed_index);
     writer.string(report.text);
+    if (report.cannot_run) writer.number(uint8_t{1});
     return writer.take();
 }
 
@@ -226,7 +231,8 @@ bool decode(std::string_view bytes, StartReport& out) {
     out.failed_program = reader.number<uint32_t>();
     out.failed_index = reader.number<uint32_t>();
     out.text = reader.string();
-    return reader.done();
+    out.cannot_run = !reader.done();
+    return !out.cannot_run || (reader.number<uint8_t>() == 1 && reader.done());
 }
 
 std::string encode(const StubOrder& order) {

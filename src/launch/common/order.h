@@ -104,6 +104,8 @@ struct StartReport {
     int32_t error_class = 0;
     uint32_t failed_program = 0, failed_index = 0;
     std::string text;
+    bool cannot_run =
+        false;  ///< true: the program `failed_program` can't be started there. Set only if JobPart::reads_cannot_run
 };
 
 /// The last report about a host's part of a job.

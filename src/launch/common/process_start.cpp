@@ -157,18 +157,12 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
     return is_program(local) ? local : std::string();
 }
 
-static std::string failure_begin(std::string_view program) { return "cannot start '" + std::string(program) + "' in "; }
-
-bool is_start_failure(std::string_view text, std::string_view program) {
-    return text.find(failure_begin(program)) != std::string_view::npos;
-}
-
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process) {
     if (!process.file.empty())
         return "the output file '" + process.file + "' can't be written: " + std::strerror(process.error);
     char here[4096] = "";
     const bool lost = directory.empty() && !getcwd(here, sizeof here);
-    std::string text = failure_begin(program);
+    std::string text = "cannot start '" + std::string(program) + "' in ";
     text += lost ? "the current directory, which was deleted: "
                  : "directory '" + std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";

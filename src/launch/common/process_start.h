@@ -50,8 +50,6 @@ std::string find_program(std::string_view name, std::string_view path, std::stri
 
 /// Returns one sentence about a failed start, with file, directory, reason and remedy.
 std::string start_failure(std::string_view program, std::string_view directory, const StartedProcess& process);
-/// Returns whether the text has a sentence of start_failure() about this program.
-bool is_start_failure(std::string_view text, std::string_view program);
 
 /// Returns a null-terminated array of C strings for execve. The strings must outlive the array.
 std::vector<char*> c_strings(const std::vector<std::string>& strings);

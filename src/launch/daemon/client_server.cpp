@@ -203,6 +203,8 @@ bool ClientServer::submit(ClientKey key, const std::string& payload) {
         done.error_class = outcome.error_class;
         done.text = outcome.text;
         done.unknown_host = outcome.hosts_lost;
+        done.cannot_run = outcome.cannot_run;
+        done.failed_program = outcome.failed_program;
         send(key, kind_of(ClientMessage::started), encode(done));
     });
     return true;

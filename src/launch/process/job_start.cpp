@@ -136,6 +136,7 @@ bool Launcher::launch_all(LocalJob& job, const JobSpec& spec, const JobPart& par
             const StartedProcess process = launch_one(job, rank, start, spec);
             if (process.pid > 0) continue;
             outcome.text = start_failure(program.argv[0], program.directory, process);
+            outcome.cannot_run = process.file.empty();
         }
         outcome.error_class = MPI_ERR_SPAWN;
         outcome.failed_program = index;

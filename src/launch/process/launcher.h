@@ -47,6 +47,7 @@ struct StartOutcome {
     std::string text;
     size_t failed_program = 0;  ///< index of the command that failed to start
     uint32_t failed_index = 0;  ///< number of processes of that command that did start
+    bool cannot_run = false;    ///< true: the program itself can't be started, as start_failure() says
 };
 
 /// Starts, monitors and ends the ranks of this host. Single-threaded; one instance per process.

@@ -154,6 +154,7 @@ void HostAgent::start(const HostOrder& order) {
     report.failed_program = static_cast<uint32_t>(outcome.failed_program);
     report.failed_index = outcome.failed_index;
     report.text = std::move(outcome.text);
+    report.cannot_run = outcome.cannot_run && start.part.reads_cannot_run;
     const HostSet all = HostSet::of(start.part.tree_hosts);
     gather_({.kind = OrderKind::started, .job = order.job}, encode(report), all, false);
 }

@@ -31,6 +31,7 @@ struct PlacedOutcome {
     bool hosts_lost = false;  ///< true: the job did not start because all its hosts were lost; it may be started by other means
     uint32_t failed_program = 0;  ///< index of the command that failed to start
     uint32_t failed_index = 0;    ///< number of processes of that command that did start
+    bool cannot_run = false;      ///< true: the program of that command can't be started
 };
 
 /// One host of the universe; its number in the tree is also its number here.
@@ -160,8 +161,8 @@ class Universe {
 
     // Functions that list processes for debuggers.
     void list(UniverseJob& job, bool hold);
-    void on_processes(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     HostSet hosts_with_lists(const UniverseJob& job) const;
+    void on_processes(UniverseJob& job, const HostSet& hosts, std::string_view bytes);
     void show_listed(JobClient& patron);
     ProcessTable processes_of(const UniverseJob& job) const;
 

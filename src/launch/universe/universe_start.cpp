@@ -243,6 +243,7 @@ void Universe::send_start(UniverseJob& job) {
     start.part.tree_hosts = job.tree_hosts;
     start.part.number = job.number;
     start.part.style = patron.style;
+    start.part.reads_cannot_run = knows_additions(wire_version());
 
     HostSet others = job.present;
     others.remove(kRootHost);
@@ -306,19 +307,20 @@ void Universe::start_failed(UniverseJob& job) {
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) remove_load(job.tree_hosts[i], job.ranks_on[i]);
     const Started started = std::move(job.started);
     JobClient* patron = job.patron;
-    outcome.failed_program = job.problem.failed_program;
     const uint32_t number = job.number;
+    outcome.failed_program = job.problem.failed_program;
     outcome.failed_index = job.problem.failed_index;
+    outcome.cannot_run = job.problem.cannot_run;
     jobs_.remove_if([&](const UniverseJob& other) { return &other == &job; });
     if (patron) {
         --patron->jobs_left;
         if (patron->jobs_started > 0) --patron->jobs_started;
     }
     started(outcome);
-}
-
     // The spawning job may have ended in the meantime, as the last but this one.
     if (patron && number > 0 && patron->jobs_left == 0) finish(*patron);
+}
+
 void Universe::start_done(UniverseJob& job) {
     PlacedOutcome outcome;
     outcome.job = job.id();
