@@ -606,6 +606,9 @@ class Standing(HostsCase):
         process.stdout = None
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
 
+    def test_a_signal_ends_a_job_whose_output_is_not_read(self):
+        self.end_unread_jobs()
+
     def sleepers(self):
         return {pid for pid, command in marked(self.mark).items() if command.startswith("sleep 60")}
 
@@ -623,9 +626,6 @@ class Standing(HostsCase):
         code, out, err = self.mpiexec("--host", "c", "-v", "sh", "-c", "echo $FAKE_HOST")
         self.assertEqual((code, out), (0, "c\n"))
         self.assertIn("host 'c' is not one of the 2 hosts of the standing daemons", err)
-    def test_a_signal_ends_a_job_whose_output_is_not_read(self):
-        self.end_unread_jobs()
-
         code, _, err = self.mpiexec("--host", "c", "--via", "daemons", "true")
         self.assertNotEqual(code, 0)
         self.assertIn("'c'", err)
