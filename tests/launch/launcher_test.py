@@ -1015,7 +1015,6 @@ class Spawning(Case):
         pathlib.Path(self.directory, "go").touch()
         self.assertRegex(process.communicate(timeout=LIMIT)[0], "spawn 53 codes 53 53 text 'the job is being ended'")
 
-    def test_mpiexec_waits_for_spawned_jobs(self):
     def test_no_job_is_spawned_after_another_has_ended_because_of_the_signal(self):
         rank = self.script(f"trap '' TERM; exec {PROBE} init 'spawn 1 sleep 62' 'pid up' 'await go' 'spawn 2 sleep 61' 'exit 0'")
         process = self.popen(MPIEXEC, rank, env=dict(self.environment, STARLING_SIGNAL_GRACE="600"))
@@ -1028,6 +1027,7 @@ class Spawning(Case):
         out, _ = process.communicate(timeout=LIMIT)
         self.assertRegex(out, "spawn 0 codes 0 [^$]*spawn 53 codes 53 53 text 'the job is being ended'")
 
+    def test_mpiexec_waits_for_spawned_jobs(self):
         child = self.script("sleep 0.4; echo late")
         code, out, _ = self.spawn(f"spawn 1 {child}")
         self.assertEqual(code, 0)
