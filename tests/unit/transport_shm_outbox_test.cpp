@@ -16,6 +16,7 @@
 
 #include "exploration.h"
 #include "steps.h"
+#include "transport/shm/outbox_readers.h"
 #include "transport/shm/ring.h"
 #include "transport/transport.h"
 
@@ -380,6 +381,36 @@ TEST(Outbox, APayloadIsAlignedWithItsSource) {
             without.align_with(source + at);
             EXPECT_EQ(without.payload, memory + from);
         }
+}
+
+/// Readers whose counts the test sets.
+struct ReaderGroup final : Borrowers {
+    void update_back() override {}
+};
+
+TEST(Lending, PayloadsOfAGroupRotateInAWindowWhileTheReadersKeepUp) {
+    constexpr uint32_t kWindow = 512u << 10, kBytes = 60000;
+    void* const area = mmap(nullptr, kOutboxBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(area, MAP_FAILED);
+    auto* const memory = static_cast<std::byte*>(area);
+    Lending lending(memory);
+    ReaderGroup group;
+    uint32_t place = 0;
+    uint64_t number = 0;
+    for (int i = 0; i < 100; ++i) {
+        std::byte* const room = lending.allocate(group, kBytes, ++number, kWindow, place);
+        ASSERT_NE(room, nullptr);
+        EXPECT_LE(room + kBytes, memory + kWindow);
+        EXPECT_EQ(memory + place, room);
+        group.set_back(number);
+    }
+    int beyond = 0;  // a reader that stops makes nobody wait while the outbox has room
+    for (int i = 0; i < 30; ++i) beyond += lending.allocate(group, kBytes, ++number, kWindow, place) > memory + kWindow;
+    EXPECT_GE(beyond, 20);
+    group.set_back(number);
+    const std::byte* const room = lending.allocate(group, kBytes, ++number, kWindow, place);
+    EXPECT_LT(room, memory + kWindow);
+    munmap(area, kOutboxBytes);
 }
 
 TEST(Outbox, AnOffsetNeverLeadsOutside) {

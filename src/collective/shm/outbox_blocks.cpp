@@ -4,8 +4,13 @@
 
 #include "link/peer.h"
 #include "link/transports.h"
+#include "progress/blocking_wait.h"
 
 namespace starling::collective {
+
+/// Bytes of the outbox in use where ranks share cores: the rotations of all ranks of a core together should fit its caches. With a core of
+/// its own a rank uses the whole outbox, since the readers' caches should have lost a buffer before it is written again.
+static constexpr uint32_t kCrowdedWindow = 512u << 10;
 
 bool has_terminated(const link::Process& process) {
     if (process.job->dead()) return true;
@@ -29,7 +34,8 @@ NodeLender::~NodeLender() {
 std::byte* NodeLender::allocate(uint32_t bytes, uint64_t number, uint32_t finished, uint32_t& place) {
     pass(number, finished);
     uint32_t offset = 0;
-    std::byte* room = link::shared_memory().lending().allocate(*this, bytes, number, offset);
+    const auto window = progress::core_is_crowded() ? kCrowdedWindow : static_cast<uint32_t>(link::kOutboxBytes);
+    std::byte* room = link::shared_memory().lending().allocate(*this, bytes, number, window, offset);
     place = room ? offset + 1 : NodeLayout::kNowhere;
     return room;
 }

@@ -43,10 +43,15 @@ bool Lending::has_room() {
     return false;
 }
 
-std::byte* Lending::allocate(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t& place) {
+std::byte* Lending::allocate(Borrowers& to, uint32_t bytes, uint64_t until, uint32_t window, uint32_t& place) {
     if (!to.known_) borrowers_.push_back(&to);
     to.known_ = true;
-    std::byte* room = reserve(bytes);
+    std::byte* room = window < kOutboxBytes ? outbox_.reserve(bytes, window) : nullptr;
+    if (!room && window < kOutboxBytes) {
+        update_borrowers();
+        room = outbox_.reserve(bytes, window);
+    }
+    if (!room) room = reserve(bytes);
     if (room) place = outbox_.commit({{&to.back_}, until}, &to, room).offset;
     return room;
 }

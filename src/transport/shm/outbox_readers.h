@@ -48,7 +48,8 @@ class Lending {
 
     /// Allocates `bytes` for a payload that all processes of `borrowers` will read. Returns where to write it, and sets `place`, by which
     /// they find it (payload_in() of outbox.h). The payload stays allocated until back() has reached `until`. Null if there is no room.
-    std::byte* allocate(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t& place);
+    /// While the readers keep up, payloads rotate among the first `window` bytes.
+    std::byte* allocate(Borrowers& borrowers, uint32_t bytes, uint64_t until, uint32_t window, uint32_t& place);
     /// Takes ownership of `borrowers`, which get no further payloads. They are checked until all payloads are read, and then deleted.
     void end_loans(std::unique_ptr<Borrowers> borrowers);
 
