@@ -67,7 +67,7 @@ bool steers() {
 // Members may disagree on whether a multicast pays (select.h), so an override never chooses multicast; the table still may.
 const Algorithm* alternative(const CallParameters& call, uint32_t turn) {
     CallParameters known = call;
-    known.multicast = false;
+    known.multicast = known.turns = false;
     const Algorithm* const usual = &select(known);
     const Algorithm* able[16];
     uint32_t count = 0;

@@ -8,7 +8,7 @@
 // - Allgather: every rank's own block is already in place in `blocks`.
 // - Reduce-scatter: `input` may be `receive` (in place).
 // - Scan: in rank order. `exclusive` leaves out the own operand and does not write rank 0's receive buffer.
-// - Multicast: only for views with a multicast channel (View::cast).
+// - Multicast: only for views with a multicast channel (View::cast; for turns View::turns).
 // - Two levels: only for views that are a whole side of an exchange whose hosts() is not null.
 #pragma once
 
@@ -25,6 +25,10 @@ namespace starling::collective {
 #include "collective/algorithms.def"
 #undef NODE
 #undef ALGORITHM
+
+/// The first half of a ring allreduce: reduces once around the ring. Rank r ends with the result of piece r + 1 (part_of()) in `receive`, whose
+/// other pieces have intermediate values.
+Task reduce_around(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 
 /// All-to-all in place: the blocks to send are in the receive buffer. Copies them, then exchanges them pairwise.
 Task alltoall_in_place(View v, Blocks blocks);

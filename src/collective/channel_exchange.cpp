@@ -47,7 +47,8 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     bool withdraw(message::ReceiveRequest& request) override { return message::cancel_receive(request); }
     void throw_away(uint64_t bytes, int source, int tag) override;
 
-    Cast* cast(int tag) override {
+    Cast* cast(int tag) override { return ChannelCast::pays_for_short(comm_, leading_hosts()) ? turns(tag) : nullptr; }
+    Cast* turns(int tag) override {
         // The result must not depend on whether the multicast channel exists already, because members reach this point at different times.
         if (tag < ChannelCast::first_call(comm_)) return nullptr;
         return cast_tried_ ? cast_.get() : make_cast();
@@ -77,6 +78,11 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         return i == size;
     }
     void find_hosts();
+    /// Returns the number of hosts with a leader each; 0 if this side is on one host.
+    size_t leading_hosts() {
+        const HostMap* const map = hosts();
+        return map ? map->leaders.size() : alone_ ? static_cast<size_t>(local_size) : 0;
+    }
     Cast* make_cast();
 
     comm::Comm& comm_;
@@ -126,7 +132,7 @@ void CommExchange::find_hosts() {
 Cast* CommExchange::make_cast() {
     cast_tried_ = true;
     const HostMap* const map = hosts();
-    if ((map ? map->leaders.size() : alone_ ? static_cast<size_t>(local_size) : 0) < ChannelCast::kFewest) return nullptr;
+    if (leading_hosts() < ChannelCast::kFewest) return nullptr;
     if (map) {
         cast_ = std::make_unique<ChannelCast>(comm_, map->leaders, map->leads() ? map->my_host : -1);
     } else {
@@ -177,7 +183,7 @@ Task settle_cast(const ChannelCast& cast) {
 Task open_cast(comm::Comm& comm) {
     if (ChannelCast::first_call(comm) > 0 || comm.size == 1) return Task::completed(MPI_SUCCESS);
     CommExchange& exchange = comm_exchange(comm);
-    exchange.cast(0);
+    exchange.turns(0);
     const ChannelCast* cast = exchange.made_cast();
     return cast && !cast->settled() ? settle_cast(*cast) : Task::completed(MPI_SUCCESS);
 }

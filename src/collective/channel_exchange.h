@@ -21,9 +21,9 @@ Task open_cast(comm::Comm& comm);
 /// Returns the owner of a communicator's shared-memory stage.
 NodeOwner& stage_of(comm::Comm& comm);
 
-/// A communicator's exchange as one persistent operation sees it. Members may start persistent operations in different orders, so all
-/// messages of one operation have one tag, and those of one start follow those of the previous start. Created by all members in the same
-/// order; the communicator outlives it.
+/// A communicator's exchange as one persistent operation sees it. Members may start persistent operations in different orders, so each
+/// operation has tags of its own, and the messages of one start follow those of the previous start. Created by all members in the same order;
+/// the communicator outlives it.
 class PlanExchange final : public Exchange {
   public:
     explicit PlanExchange(comm::Comm& comm);
@@ -38,6 +38,8 @@ class PlanExchange final : public Exchange {
     bool withdraw(message::ReceiveRequest& request) override { return all_.withdraw(request); }
     void throw_away(uint64_t bytes, int source, int tag) override { all_.throw_away(bytes, source, tag); }
     const HostMap* hosts() override { return all_.hosts(); }
+    Cast* turns(int tag) override { return all_.turns(tag); }
+    bool each_has_its_host() override { return all_.each_has_its_host(); }
     int ended() override { return all_.ended(); }
 
   private:

@@ -13,6 +13,18 @@ void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }
 
+/// Sets whether the leaders of the call's hosts, or all participants if each has its own host, can multicast in turns. Only long data does, so
+/// other calls need not create the channel. Between groups the local view's steps share one tag, so they take no turns.
+void know_turns(View& v, CallParameters& call) {
+    if ((call.bytes <= kLeastOfTurns && !has_override(call.kind)) || v.exchange->inter()) return;
+    const HostMap* const hosts = v.exchange->hosts();
+    const bool leads = hosts ? v.members == hosts->leaders.data() : v.whole_side() && v.exchange->each_has_its_host();
+    if (!leads && !call.two_levels) return;
+    Cast* const cast = v.exchange->turns(v.tag);
+    call.turns = cast != nullptr;
+    if (leads) v.turns = cast;
+}
+
 CallParameters call_of(CollectiveKind kind, const View& v, uint64_t bytes) {
     CallParameters call{kind, v.n, bytes};
     call.network = v.network;
@@ -71,8 +83,9 @@ Task allreduce(View v, const void* send, void* receive, int64_t count, const Dat
     if (count == 0) return Task::completed(v.error);
     if (v.n == 1) return copied(send, receive, count, type);
     know_cast(v);
-    return chosen<signature::allreduce>(call_of(CollectiveKind::allreduce, v, count, type, op), v, send, receive, count, type,
-                                        op);
+    CallParameters call = call_of(CollectiveKind::allreduce, v, count, type, op);
+    know_turns(v, call);
+    return chosen<signature::allreduce>(call, v, send, receive, count, type, op);
 }
 
 Task gather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive, int root) {
@@ -102,6 +115,7 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
     } else if (call.bytes == 0) {
         return Task::completed(v.error);
     }
+    know_turns(v, call);
     return chosen<signature::allgather>(call, v, receive);
 }
 

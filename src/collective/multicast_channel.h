@@ -19,6 +19,12 @@ class ChannelCast final : public Cast {
 
     bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override;
     bool is_full(uint64_t bytes) const override { return channel_ && multicast::is_full(*channel_, bytes); }
+    bool is_ready() const override { return channel_ && multicast::is_ready(*channel_); }
+    void hasten() override {
+        if (channel_) multicast::hasten(*channel_);
+    }
+    WayMeter& ways() override { return ways_; }
+    bool measures() const override { return measures_; }
     void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) override;
     bool withdraw(multicast::MulticastReceive& receive) override;
     void refuse(multicast::MulticastReceive& receive) override;
@@ -31,8 +37,13 @@ class ChannelCast final : public Cast {
     static constexpr int kNever = 1 << 30;
     /// Fewest hosts for which multicast is used. With fewer hosts, one additional message is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
+    /// Returns whether barriers, broadcasts, short reductions and short allgathers over that many hosts use multicast (docs/multicast.md, "When
+    /// groups pay").
+    static bool pays_for_short(const comm::Comm& comm, size_t hosts);
 
   private:
+    const bool measures_;  ///< whether measured times choose the way of long allgathers
+    WayMeter ways_;
     multicast::Channel* channel_ = nullptr;  ///< channel of the multicast group; null: no multicast, so sends use the tree
 };
 

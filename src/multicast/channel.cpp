@@ -108,10 +108,13 @@ bool settled(const Channel& channel) {
 
 bool may_send(const Channel& channel, uint64_t bytes) { return channel.membership->group.may_send(bytes); }
 
-bool is_full(const Channel& channel, uint64_t bytes) {
-    const MulticastGroup& group = channel.membership->group;
-    return group.state() == GroupState::ready && !group.may_send(bytes);
+bool is_ready(const Channel& channel) { return channel.membership->group.state() == GroupState::ready; }
+
+void hasten(Channel& channel) {
+    if (channel.membership->group.request_acks(now_ns())) check_again(*channel.membership);
 }
+
+bool is_full(const Channel& channel, uint64_t bytes) { return is_ready(channel) && !may_send(channel, bytes); }
 
 bool start_send(Channel& channel, MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) {
     channel.count();

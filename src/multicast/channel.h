@@ -39,6 +39,12 @@ bool settled(const Channel& channel);
 /// already begun are still delivered.
 bool may_send(const Channel& channel, uint64_t bytes);
 
+/// Returns whether the group is ready, with or without space for a message.
+bool is_ready(const Channel& channel);
+
+/// Requests acknowledgements of this process's earlier messages now: a long message is taken only once all of them are acknowledged.
+void hasten(Channel& channel);
+
 /// Returns whether start_send() would take the message once earlier messages are acknowledged: the group is ready, but has no space for it.
 /// That may take long, because a member need not accept messages for which it has not posted a receive.
 bool is_full(const Channel& channel, uint64_t bytes);

@@ -7,24 +7,28 @@ namespace starling::multicast {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
-constexpr uint32_t kLeastPiece = 64, kMostPiece = 64 * 1024;
+constexpr uint32_t kMostPiece = 64 * 1024;
 
 bool is_fragment(const GroupDatagramHeader& head, size_t body) {
-    if (head.bytes > kMostBytes || head.fragment_bytes < kLeastPiece || head.fragment_bytes > kMostPiece) return false;
-    const uint64_t fragments = fragments_of(head.bytes, head.fragment_bytes);
-    if (head.fragment >= fragments) return false;
-    const bool last = head.fragment + 1 == fragments;
-    return body == (last ? head.bytes - uint64_t{head.fragment_bytes} * (fragments - 1) : head.fragment_bytes);
+    if (head.fragment_bytes < Fragmentation::kLeast || head.fragment_bytes > kMostPiece) return false;
+    // Without the description the message's length is unknown here; Incoming compares the fragment with it.
+    if (!head.is_described()) return body > 0 && body <= head.fragment_bytes;
+    const Fragmentation message{head.bytes, head.fragment_bytes};
+    return head.bytes <= kMostBytes && head.fragment < message.count() && body == message.length(head.fragment);
 }
 
 }  // namespace
 
 bool decode(const std::byte* data, size_t bytes, uint32_t members, GroupDatagram& out) {
     GroupDatagramHeader& head = out.head;
-    if (bytes < sizeof head) return false;
-    std::memcpy(&head, data, sizeof head);
-    out.body = data + sizeof head;
-    out.bytes = static_cast<uint32_t>(bytes - sizeof head);
+    if (bytes < GroupDatagramHeader::kShort) return false;
+    head = {};
+    std::memcpy(&head, data, GroupDatagramHeader::kShort);
+    const uint32_t carried = header_bytes(head);
+    if (bytes < carried) return false;
+    std::memcpy(&head, data, carried);
+    out.body = data + carried;
+    out.bytes = static_cast<uint32_t>(bytes - carried);
     if (head.magic != GroupDatagramHeader::kMagic || head.version != GroupDatagramHeader::kVersion || head.sender >= members)
         return false;
     if ((head.flags & ~GroupDatagramHeader::kAckNow) != 0) return false;

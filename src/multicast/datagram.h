@@ -15,10 +15,15 @@ enum class Word : uint8_t {
     echo,   ///< reply to a ping by the member after the leader, sent to the group: tests whether the group reaches the leader
 };
 
-/// The header of every datagram. `serial` counts the messages of one sender to the group.
+/// The header of every datagram. `serial` counts the messages of one sender to the group. Most fragments of a message carry only the header's
+/// first kShort bytes, because the fields after them, the message's description, are the same in all fragments (header_bytes()).
 struct GroupDatagramHeader {
     static constexpr uint16_t kMagic = 0x4d53;  // "SM"
-    static constexpr uint8_t kVersion = 1;
+    static constexpr uint8_t kVersion = 2;
+    static constexpr uint32_t kShort = 32;
+    /// Every kDescribed-th fragment carries the description. A receiver that has lost the first fragment can thus place those from the next
+    /// description on.
+    static constexpr uint32_t kDescribed = 16;
     /// Flag: the receiver acknowledges as soon as everything up to this datagram has arrived.
     static constexpr uint16_t kAckNow = 1;
 
@@ -30,18 +35,50 @@ struct GroupDatagramHeader {
     uint64_t epoch;   ///< number of the sender's stream; a new stream has a higher one
     uint32_t serial;  ///< number of the message; in a heartbeat: of the next message
     uint32_t floor;   ///< serial before which all members have acknowledged all messages
+    uint32_t fragment;        ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
+    uint32_t fragment_bytes;  ///< length of each fragment without description except the last, bytes
+    // The description of the message, which fragments with the short header lack.
     uint64_t context;
     uint64_t call;
-    uint64_t bytes;           ///< length of the message
-    uint32_t fragment;        ///< index of the fragment; in a heartbeat: fragments of message `floor` sent so far
-    uint32_t fragment_bytes;  ///< length of each fragment except the last, bytes
+    uint64_t bytes;  ///< length of the message
+
+    bool is_described() const { return word != Word::data || fragment % kDescribed == 0; }
 };
-static_assert(sizeof(GroupDatagramHeader) == 56);
+static_assert(sizeof(GroupDatagramHeader) == 56 && offsetof(GroupDatagramHeader, context) == GroupDatagramHeader::kShort);
 
-/// Returns the number of fragments of a message: at least one, which may be empty.
-inline uint64_t fragments_of(uint64_t bytes, uint32_t piece) { return bytes == 0 ? 1 : (bytes + piece - 1) / piece; }
+/// Returns how many bytes of the header travel.
+inline uint32_t header_bytes(const GroupDatagramHeader& head) {
+    return head.is_described() ? sizeof(GroupDatagramHeader) : GroupDatagramHeader::kShort;
+}
 
-/// A decoded datagram; `body` points into the bytes from which it was decoded.
+/// How a message is cut into fragments so that all datagrams but the last have one length: `piece` bytes after a short header, and fewer after
+/// a whole one. `piece` is at least kLeast.
+struct Fragmentation {
+    static constexpr uint32_t kDescription = sizeof(GroupDatagramHeader) - GroupDatagramHeader::kShort;
+    static constexpr uint32_t kLeast = 64;
+
+    uint64_t bytes;
+    uint32_t piece;
+
+    /// Returns the number of fragments: at least one, which may be empty.
+    uint64_t count() const {
+        constexpr uint64_t kEvery = GroupDatagramHeader::kDescribed;
+        const uint64_t cycle = kEvery * piece - kDescription, rest = bytes % cycle;
+        const uint64_t last = rest == 0 ? 0 : (rest + kDescription + piece - 1) / piece;
+        return bytes == 0 ? 1 : bytes / cycle * kEvery + last;
+    }
+    /// Returns the position of a fragment's first byte in the message.
+    uint64_t offset(uint64_t fragment) const {
+        constexpr uint64_t kEvery = GroupDatagramHeader::kDescribed;
+        return fragment * piece - (fragment + kEvery - 1) / kEvery * kDescription;
+    }
+    uint32_t length(uint64_t fragment) const {
+        const uint64_t begin = offset(fragment), end = offset(fragment + 1);
+        return static_cast<uint32_t>((end < bytes ? end : bytes) - begin);
+    }
+};
+
+/// A decoded datagram; `body` points into the bytes from which it was decoded. The description in `head` is 0 if the datagram lacks it.
 struct GroupDatagram {
     GroupDatagramHeader head;
     const std::byte* body;

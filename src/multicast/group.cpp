@@ -245,7 +245,7 @@ void MulticastGroup::report(uint32_t sender, uint64_t) {
     const Position wanted = source.incoming.wanted();
     if (*all < wanted && !relay.urgent) return;
     if (relay.sent && !(*relay.sent < wanted) && !relay.urgent) return;
-    if (!(*all < wanted)) relay.urgent = false;
+    relay.urgent = false;
     relay.sent = *all;
     relay.sent_to = above;
     Note note = make_note(NoteKind::ack, sender);

@@ -40,7 +40,7 @@ class GroupEnvironment : public GroupTransmitter {
 struct GroupSettings {
     uint64_t key = 0;
     uint64_t epoch = 1;  ///< number of the first stream; higher than in earlier groups of this process with the same key
-    uint32_t fragment_bytes = 1400;        ///< message bytes per datagram
+    uint32_t fragment_bytes = 1400;        ///< message bytes per datagram with a short header
     uint64_t patience_ns = 5'000'000'000;  ///< time after which a test with missing answers is abandoned
 };
 

@@ -62,12 +62,12 @@ void MulticastGroup::run_test(uint64_t now) {
 /// one uses another rail.
 void MulticastGroup::send_test(Word word) {
     if (sent_of_it_++ % kPingsAWay == kPingsAWay - 1) outside_.report_unreachable();
-    const std::vector<std::byte> filling(settings_.fragment_bytes);
+    const std::vector<std::byte> filling(settings_.fragment_bytes - Fragmentation::kDescription);
     GroupDatagramHeader head{};
     head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = word;
     head.sender = static_cast<uint16_t>(me_);
     head.serial = test_;
-    outside_.to_group(head, filling.data(), settings_.fragment_bytes);
+    outside_.to_group(head, filling.data(), static_cast<uint32_t>(filling.size()));
     outside_.flush();
 }
 

@@ -73,16 +73,26 @@ bool Incoming::handle(const GroupDatagram& datagram, uint64_t now) {
     return true;
 }
 
+/// Returns whether a datagram agrees with the message that arrives under its serial.
+bool Incoming::is_of(const ArrivingMessage& arrival, const GroupDatagram& datagram) {
+    const GroupDatagramHeader& head = datagram.head;
+    if (arrival.fragment_bytes != head.fragment_bytes) return false;
+    if (head.is_described()) return arrival.bytes == head.bytes;
+    return head.fragment < arrival.fragments() && datagram.bytes == arrival.cut().length(head.fragment);
+}
+
 void Incoming::handle_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now) {
     const GroupDatagramHeader& head = datagram.head;
     if (!message.arrival) {
+        // The fragment cannot be placed without the message's description. It is requested again once a description has arrived.
+        if (!head.is_described()) return miss(message, now + kReorderNs);
         message.arrival = desk_.arrive({job_, head.context, head.call, rank_}, head.bytes, head.fragment_bytes, kept_);
         // Request all fragments again, because the message's length was unknown at the first request.
         message.requested_to = 0;
         message.repeat_at = UINT64_MAX;
     }
     ArrivingMessage& arrival = *message.arrival;
-    if (arrival.bytes != head.bytes || arrival.fragment_bytes != head.fragment_bytes || !arrival.is_near(head.fragment)) return;
+    if (!is_of(arrival, datagram) || !arrival.is_near(head.fragment)) return;
     message.seen = std::max<uint64_t>(message.seen, head.fragment + uint64_t{1});
     if (arrival.has(head.fragment)) {
         ++duplicates_;
@@ -123,8 +133,10 @@ void Incoming::expect(uint32_t serial, uint64_t fragment, uint64_t now) {
         if (i > 0 && message.arrival) message.seen = message.arrival->fragments();
         miss(message, now);
     }
-    wanted_ = std::max(wanted_, Position{serial, 0});
-    if (ahead == 1 && fragment > 0) wanted_ = std::max(wanted_, Position{first_, fragment});
+    // If only the beginning of the message has been sent, the sender wants an acknowledgement of that.
+    const IncomingMessage* const begun = ahead == 1 && fragment > 0 ? find(first_) : nullptr;
+    const bool partly = begun && begun->arrival && fragment < begun->arrival->fragments();
+    wanted_ = std::max(wanted_, partly ? Position{first_, fragment} : Position{serial, 0});
 }
 
 void Incoming::settle() {

@@ -85,6 +85,7 @@ class Incoming {
     void miss(IncomingMessage& message, uint64_t at);
     template <class F>
     void request_missing(IncomingMessage& message, uint32_t serial, uint64_t from, uint64_t now, F&& visit);
+    static bool is_of(const ArrivingMessage& arrival, const GroupDatagram& datagram);
     void handle_data(const GroupDatagram& datagram, IncomingMessage& message, uint64_t now);
     void note_progress(IncomingMessage& message, uint64_t fragment, uint64_t now);
     void settle();

@@ -24,11 +24,11 @@ std::vector<MemberName> names_of(std::span<const link::Process> members) {
     return all;
 }
 
-/// Returns the message bytes per datagram: as many as the transport's datagrams hold, in multiples of 8. Members with other limits need not
-/// agree, because each message carries its fragment size.
+/// Returns the message bytes per datagram with a short header: as many as the transport's datagrams hold, in multiples of 8. Members with other
+/// limits need not agree, because each datagram carries its message's fragment size.
 uint32_t fragment_size() {
     const uint32_t most = link::network()->groups()->payload();
-    return (most - static_cast<uint32_t>(sizeof(GroupDatagramHeader))) / 8 * 8;
+    return (most - GroupDatagramHeader::kShort) / 8 * 8;
 }
 
 /// Reports, once per process, why a group cannot be joined. An invalid setting concerns all processes, so only rank 0 reports it; any other
@@ -84,7 +84,7 @@ void Membership::mark_dead(uint64_t now) {
 
 bool Membership::to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     if (!network_) return true;  // the group was left meanwhile; members that miss the datagram request it
-    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), header_bytes(head)}, {const_cast<std::byte*>(body), bytes}};
     return network_->send(parts, bytes > 0 ? 2 : 1);
 }
 
@@ -110,7 +110,7 @@ bool Membership::to_member(uint32_t member, const GroupDatagramHeader& head, con
     note.kind = NoteKind::datagram;
     note.sender = head.sender;
     note.member = static_cast<uint16_t>(group.me());
-    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), sizeof head}, {const_cast<std::byte*>(body), bytes}};
+    const iovec parts[2] = {{const_cast<GroupDatagramHeader*>(&head), header_bytes(head)}, {const_cast<std::byte*>(body), bytes}};
     if (!send_behind_note(member, note, parts, 2)) return false;
     ++counters.group_singles;
     return true;

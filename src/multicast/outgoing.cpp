@@ -13,13 +13,13 @@ namespace starling::multicast {
 // window.
 bool Outgoing::takes(uint64_t bytes) const {
     if (messages_.empty()) return true;
-    return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + fragments_of(bytes, fragment_bytes_) <= window_ &&
+    return bytes <= kMostCopied && next_ == messages_.size() && in_flight() + cut(bytes).count() <= window_ &&
            messages_.size() < kMostMessages && kept_ + bytes <= kMostKept;
 }
 
 void Outgoing::start(MulticastSend& send, uint64_t context, uint64_t call, const void* data, uint64_t bytes, uint64_t now) {
     OutgoingMessage message{
-        context, call, bytes, static_cast<const std::byte*>(data), {}, &send, fragments_of(bytes, fragment_bytes_), 0, {}};
+        context, call, bytes, static_cast<const std::byte*>(data), {}, &send, cut(bytes).count(), 0, {}};
     const bool copied = bytes <= kMostCopied;
     if (copied) {
         message.copy.assign(message.data, message.data + bytes);
@@ -65,17 +65,16 @@ GroupDatagramHeader Outgoing::head_of(const OutgoingMessage& message, uint32_t s
             epoch_,
             serial,
             first_,
+            static_cast<uint32_t>(fragment),
+            fragment_bytes_,
             message.context,
             message.call,
-            message.bytes,
-            static_cast<uint32_t>(fragment),
-            fragment_bytes_};
+            message.bytes};
 }
 
 const std::byte* Outgoing::body_of(const OutgoingMessage& message, uint64_t fragment, uint32_t& bytes) const {
-    const uint64_t at = fragment * fragment_bytes_;
-    bytes = static_cast<uint32_t>(std::min<uint64_t>(fragment_bytes_, message.bytes - at));
-    return message.data + at;
+    bytes = cut(message.bytes).length(fragment);
+    return message.data + cut(message.bytes).offset(fragment);
 }
 
 GroupDatagramHeader Outgoing::heartbeat() const {
@@ -88,10 +87,10 @@ GroupDatagramHeader Outgoing::heartbeat() const {
             epoch_,
             first_ + next_ + (next_ < messages_.size() && messages_[next_].sent > 0),
             first_,
-            0,
-            0,
-            0,
             static_cast<uint32_t>(sent),
+            0,
+            0,
+            0,
             0};
 }
 
@@ -105,15 +104,17 @@ bool Outgoing::send_new(GroupTransmitter& wire, uint64_t now) {
         uint32_t bytes;
         const std::byte* const body = body_of(message, message.sent, bytes);
         const bool ends = message.sent + 1 == message.fragments;
-        const bool ask = ++unasked_ >= window_ / 4 || in_flight() + 1 >= window_ || (ends && message.send);
+        // A full window asks only if it holds no earlier question. Otherwise each answer lets a few datagrams out, whose last one asks again.
+        const bool fills = in_flight() + 1 >= window_ && asked_ <= acked_fragments_;
+        const bool ask = ++unasked_ >= std::min(window_ / 2, kUnasked) || fills || (ends && message.send);
         if (ask) head.flags = GroupDatagramHeader::kAckNow;
         if (!wire.to_group(head, body, bytes)) {
             stuck_ = true;
             return any;
         }
-        if (ask) unasked_ = 0;
         any = true;
         ++sent_;
+        if (ask) unasked_ = 0, asked_ = sent_;
         ++message.sent;
         if (ends) ++next_;
         heartbeat_at_ = now + pause_;
@@ -201,7 +202,7 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
             acked_.fragment = to;
         }
     }
-    if (window_ < kMostWindow) ++window_;
+    window_ = std::min(window_ + kWiden, kMostWindow);
     heartbeats_ = 0;
     calm_ = std::min(calm_ + calm_ / 4, kCalmHeartbeatNs);
     pause_ = calm();

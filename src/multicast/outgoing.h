@@ -37,6 +37,9 @@ class Outgoing {
     static constexpr uint32_t kMostMessages = 512;      ///< limit of unacknowledged messages
     static constexpr uint64_t kMostKept = 512 * 1024;   ///< limit of the bytes of copies
     static constexpr uint32_t kLeastWindow = 16, kMostWindow = 256;  ///< limits of the window, in datagrams
+    static constexpr uint32_t kWiden = 4;  ///< growth of the window with each acknowledgement, in datagrams
+    /// Most datagrams between two requests for acknowledgements. Each request costs a packet per member, about 200 bytes on the wire.
+    static constexpr uint32_t kUnasked = 128;
     /// The times from the last datagram to the first heartbeat. The shorter one applies if data was lost recently or a process waits for
     /// the acknowledgement.
     static constexpr uint64_t kHeartbeatNs = 1'000'000, kCalmHeartbeatNs = 8'000'000;
@@ -86,6 +89,7 @@ class Outgoing {
         uint16_t member;
         bool urgent;
     };
+    Fragmentation cut(uint64_t bytes) const { return {bytes, fragment_bytes_}; }
     OutgoingMessage* find(uint32_t serial);
     GroupDatagramHeader head_of(const OutgoingMessage& message, uint32_t serial, uint64_t fragment) const;
     const std::byte* body_of(const OutgoingMessage& message, uint64_t fragment, uint32_t& bytes) const;
@@ -107,7 +111,8 @@ class Outgoing {
     uint32_t next_ = 0;                     ///< index in messages_ of the message that is sent next, or continued
     Position acked_{kCounterStart, 0};
     uint64_t kept_ = 0;
-    uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0;
+    /// Counts of fragments: sent, acknowledged, sent since the last request for an acknowledgement, and sent up to and with that request.
+    uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0, asked_ = 0;
     uint32_t window_ = 48;
     uint64_t shrunk_at_ = 0;
     std::deque<Wish> requests_;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "multicast/datagram.h"
 
 namespace starling::multicast {
 
@@ -13,7 +12,7 @@ ArrivingMessage::ArrivingMessage(const MessageLabel& its_label, uint64_t its_byt
     : label(its_label),
       bytes(its_bytes),
       fragment_bytes(its_piece),
-      fragments_(fragments_of(its_bytes, its_piece)),
+      fragments_(cut().count()),
       total_(std::move(kept)) {}
 
 void ArrivingMessage::charge(uint64_t count) {
@@ -39,7 +38,7 @@ void ArrivingMessage::put(uint64_t at, const std::byte* data, uint64_t count) {
 }
 
 void ArrivingMessage::handle(uint64_t fragment, const std::byte* data, uint32_t count) {
-    put(fragment * fragment_bytes, data, count);
+    put(cut().offset(fragment), data, count);
     if (got_.size() <= fragment) got_.resize(fragment + 1);
     got_[fragment] = true;
     ++have_;

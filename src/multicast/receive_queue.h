@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "multicast/channel.h"
+#include "multicast/datagram.h"
 
 namespace starling::multicast {
 
@@ -42,6 +43,7 @@ class ArrivingMessage {
     const uint64_t bytes;
     const uint32_t fragment_bytes;
 
+    Fragmentation cut() const { return {bytes, fragment_bytes}; }
     uint64_t fragments() const { return fragments_; }
     uint64_t have() const { return have_; }
     bool complete() const { return have_ == fragments_; }
@@ -54,7 +56,7 @@ class ArrivingMessage {
     /// Returns whether fragments are accepted: into the receive's memory or, without a receive, into a limited buffer of this object.
     bool takes() const { return receive_ || withdrawn_ || *total_ < kMostKept; }
     bool takes(uint64_t fragment) const {
-        return takes() && (receive_ || withdrawn_ || (fragment + 1) * fragment_bytes <= 2 * kMostKept);
+        return takes() && (receive_ || withdrawn_ || cut().offset(fragment + 1) <= 2 * kMostKept);
     }
     /// Stores a fragment that has not arrived before.
     void handle(uint64_t fragment, const std::byte* data, uint32_t count);

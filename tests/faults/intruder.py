@@ -91,8 +91,8 @@ def groups(draw):
         heard += 1
         read += plain in data
         at = draw.randrange(len(data))
-        late = struct.pack("<HBBHHQIIQQQII", 0x4d53, 1, 2, 0, 0, 1 << 63, 9, 9, 0, 0, 0, 0, 64)
-        huge = struct.pack("<HBBHHQIIQQQII", 0x4d53, 1, 1, 0, 0, 50, 9, 0, 5, 5, 1 << 40, 0, 64) + bytes(64)
+        late = struct.pack("<HBBHHQIIIIQQQ", 0x4d53, 2, 2, 0, 0, 1 << 63, 9, 9, 0, 64, 0, 0, 0)
+        huge = struct.pack("<HBBHHQIIIIQQQ", 0x4d53, 2, 1, 0, 0, 50, 9, 0, 0, 64, 5, 5, 1 << 40) + bytes(40)
         for forged in (data, data[:at] + bytes([data[at] ^ 1]) + data[at + 1:], data[:8] + late, data[:8] + huge, data[:at]):
             try:
                 ear.sendto(forged, (draw.choice(known), port))

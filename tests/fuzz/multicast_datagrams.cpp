@@ -87,11 +87,11 @@ std::string datagram_of(const Recipe& recipe) {
     head.call = recipe.serial % 5;
     head.fragment_bytes = 256;
     head.bytes = recipe.liar & 32 ? uint64_t{recipe.bytes} << (recipe.liar & 128 ? 8 : 0) : recipe.bytes % 2000;
-    const uint64_t fragments = fragments_of(head.bytes, head.fragment_bytes);
+    const Fragmentation message{head.bytes, head.fragment_bytes};
+    const uint64_t fragments = message.count();
     head.fragment = recipe.liar & 64 ? recipe.fragment : static_cast<uint32_t>(recipe.fragment % fragments);
-    std::string out(reinterpret_cast<const char*>(&head), sizeof head);
-    if (head.word == Word::data && head.fragment < fragments)
-        out.append(std::min<uint64_t>(head.fragment_bytes, head.bytes - uint64_t{head.fragment_bytes} * head.fragment), 'x');
+    std::string out(reinterpret_cast<const char*>(&head), header_bytes(head));
+    if (head.word == Word::data) out.append(head.fragment < fragments ? message.length(head.fragment) : recipe.bytes % 300, 'x');
     return out;
 }
 

@@ -6,7 +6,7 @@ namespace starling::simulation {
 
 const char* name_of(Feature feature) {
     static constexpr const char* kNames[kFeatures] = {"windows",    "symmetric", "multicast", "plans", "devices", "persistent",
-                                                      "encryption", "deaths",    "spawn",     "ports", "threads"};
+                                                      "encryption", "deaths",    "spawn",     "ports", "threads", "turns"};
     return kNames[static_cast<int>(feature)];
 }
 

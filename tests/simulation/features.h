@@ -18,9 +18,10 @@ enum class Feature : uint8_t {
     deaths,
     spawn,
     ports,
-    threads
+    threads,
+    turns
 };
-inline constexpr int kFeatures = 11;
+inline constexpr int kFeatures = 12;
 
 const char* name_of(Feature feature);
 

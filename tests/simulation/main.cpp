@@ -85,6 +85,7 @@ Features features_of(const Script& script, const uint64_t (&counted)[kCounters])
         Feature feature;
     } kCounted[] = {{"windows_made", Feature::windows},
                     {"group_messages", Feature::multicast},
+                    {"group_turns", Feature::turns},
                     {"verbs_datagrams_sent", Feature::devices},
                     {"plans_started", Feature::persistent}};
     Features all = done();

@@ -33,6 +33,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     placement.encrypts = placement.hosts > 1 && Random(seed ^ 0x5ea1).one_in(has_devices ? 8 : 3);
     settings.emplace_back("STARLING_ENCRYPTION", placement.encrypts ? "on" : "off");
     set_multicast(Random(seed ^ 0x6c57));
+    set_turns(Random(seed ^ 0x7a9b));
     if (has_devices) set_devices(Random(seed ^ 0x7e6c));
     if (kHasThreads && !plain && (seed % 13 == 0 || seed % 13 == 5)) set_threads(Random(seed ^ 0x74ead));
 }
@@ -184,6 +185,13 @@ void Script::set_multicast(Random random) {
     settings.emplace_back("STARLING_MULTICAST", random.one_of({"auto", "basic", "lazy", "pool"}));
     settings.emplace_back("STARLING_MULTICAST_GROUPS", random.one_of({"1", "3", "16", "16"}));
     settings.emplace_back("STARLING_MULTICAST_POOL", random.one_of({"1", "2", "4", "4"}));
+}
+
+// Forces turns of multicasts, also for short data: most steps are too short for them.
+void Script::set_turns(Random random) {
+    if (placement.hosts < 3) return;
+    if (random.one_in(2)) settings.emplace_back("STARLING_COLL_ALLGATHER", "multicast_turns");
+    if (random.one_in(3)) settings.emplace_back("STARLING_COLL_ALLREDUCE", "multicast_turns");
 }
 
 void Script::place(Random& random, uint32_t wanted_ranks) {
@@ -468,6 +476,7 @@ Features Script::drawn() const {
         if (step.kind == Kind::collective && step.send == SendWay::persistent) all.add(Feature::persistent);
     }
     if (placement.hosts > 1) all.add(Feature::multicast);
+    if (placement.hosts > 2 && !placement.encrypts) all.add(Feature::turns);
     if (placement.plans.are_used()) all.add(Feature::plans);
     if (!devices.fitted.empty()) all.add(Feature::devices);
     if (placement.encrypts) all.add(Feature::encryption);

@@ -146,6 +146,7 @@ struct Script {
     void place(Random& random, uint32_t wanted_ranks);
     void set(Random& random);
     void set_multicast(Random random);
+    void set_turns(Random random);
     void set_devices(Random random);
     void set_threads(Random random);
     void trouble(Random& random);

@@ -40,13 +40,14 @@ struct Everything {
         }
     }
 
-    static constexpr int kOperations = 20, kFirstOfMulticast = 17;
+    static constexpr int kOperations = 22, kFirstOfMulticast = 17;
     Task task(int which, int p, View v) {
         const Datatype& type = *pairs()[0]->type;
         uint32_t* from = in[static_cast<size_t>(p)].data();
         uint32_t* to = out[static_cast<size_t>(p)].data();
         const int last = v.n - 1;
         v.cast = v.exchange->cast(v.tag);
+        v.turns = v.exchange->turns(v.tag);
         const collective::Blocks send(from, 2, type), receive(to, 2, type);
         switch (which) {
             case 0:
@@ -87,8 +88,12 @@ struct Everything {
                 return collective::bcast_multicast(v, from, 2, type, last);
             case 18:
                 return collective::barrier_multicast(v);
-            default:
+            case 19:
                 return collective::allreduce_multicast(v, from, to, 2, type, *compose().op);
+            case 20:
+                return collective::allgather_multicast_turns(v, receive);
+            default:
+                return collective::allreduce_multicast_turns(v, from, to, 2, type, *add().op);
         }
     }
     /// Places each participant on a separate host, and sends every second message to the group.
@@ -225,6 +230,82 @@ TEST(CollectiveOrder, ALongMessageNotSentToTheMulticastGroupTravelsInSegments) {
     }
 }
 
+/// Runs an allgather by turns with random parts, some of them empty. Returns its errors; `data` has the parts at each participant.
+std::vector<int> take_turns(World& world, int n, const std::vector<int64_t>& counts, std::vector<std::vector<uint32_t>>& data,
+                            int operations = 1) {
+    std::vector<int64_t> offsets(counts.size());
+    for (size_t i = 1; i < counts.size(); ++i) offsets[i] = offsets[i - 1] + counts[i - 1];
+    data.assign(static_cast<size_t>(n), std::vector<uint32_t>(static_cast<size_t>(offsets.back() + counts.back()) + 1));
+    for (size_t p = 0; p < counts.size(); ++p)
+        for (int64_t i = 0; i < counts[p]; ++i)
+            data[p][static_cast<size_t>(offsets[p] + i)] = static_cast<uint32_t>(1000 * p + static_cast<size_t>(i) + 1);
+    const Datatype& type = starling::datatype::predefined(MPI_UINT32_T);
+    return world.run([&](int p, View v) {
+        v.turns = v.exchange->turns(v.tag);
+        return collective::allgather_multicast_turns(v, {data[static_cast<size_t>(p)].data(), starling::Counts(counts.data()),
+                                                         starling::Counts(offsets.data()), type});
+    }, operations);
+}
+
+TEST(CollectiveOrder, EachMemberOfAChainMulticastsItsPartAfterTheOneBeforeIt) {
+    for (uint32_t seed = 0; seed < 200; ++seed) {
+        Chooser chooser(seed);
+        const int n = 3 + static_cast<int>(seed % 9);
+        World world(chooser, n);
+        Everything::prepare(world, n);
+        world.to_group = 2;
+        std::vector<int64_t> counts(static_cast<size_t>(n));
+        for (int64_t& count : counts) count = static_cast<int64_t>(chooser.pick(4)) * 50;
+        std::vector<std::vector<uint32_t>> data;
+        ASSERT_EQ(take_turns(world, n, counts, data), std::vector<int>(static_cast<size_t>(n), 0));
+        for (const auto& one : data) ASSERT_EQ(one, data[0]);
+        ASSERT_EQ(world.left_over(), 0u);
+        // The first multicast is the decision of participant 0.
+        std::vector<int> expected[2], sent[2];
+        for (int chain = 0; chain < 2; ++chain) {
+            const int first = chain * n / 2, end = (chain + 1) * n / 2;
+            for (int i = first + 1; i <= end; ++i) {
+                const int member = i == end ? first : i;
+                if (counts[static_cast<size_t>(member)] > 0) expected[chain].push_back(member);
+            }
+        }
+        for (size_t i = 1; i < world.group_senders.size(); ++i)
+            sent[world.group_senders[i] >= n / 2].push_back(world.group_senders[i]);
+        for (int chain = 0; chain < 2; ++chain) ASSERT_EQ(sent[chain], expected[chain]) << "seed " << seed;
+    }
+}
+
+// Without a ready group 10 calls are decided, each by 3 reports and 3 messages of the decision. The tenth decision holds for one more call.
+// Each ring has 12 messages.
+TEST(CollectiveOrder, AFewDecisionsSufficeWhileTheGroupIsNotReady) {
+    Chooser chooser(1);
+    World world(chooser, 4);
+    Everything::prepare(world, 4);
+    world.to_group = 0;
+    std::vector<std::vector<uint32_t>> data;
+    ASSERT_EQ(take_turns(world, 4, {5, 5, 5, 5}, data, 11), std::vector<int>(4, 0));
+    for (const auto& one : data) ASSERT_EQ(one, data[0]);
+    EXPECT_EQ(world.delivered(), 11 * 12 + 10 * 6);
+    EXPECT_EQ(world.left_over(), 0u);
+}
+
+// The group is lost amid a call: some members multicast their parts, others send them by messages.
+TEST(CollectiveOrder, APartThatCannotBeMulticastIsSentByMessages) {
+    for (uint32_t seed = 0; seed < 300; ++seed) {
+        Chooser chooser(seed);
+        const int n = 2 + static_cast<int>(seed % 9);
+        World world(chooser, n);
+        Everything::prepare(world, n);
+        world.eager_limit = chooser.pick(2) * 1000;
+        std::vector<int64_t> counts(static_cast<size_t>(n));
+        for (int64_t& count : counts) count = static_cast<int64_t>(chooser.pick(3)) * 60;
+        std::vector<std::vector<uint32_t>> data;
+        ASSERT_EQ(take_turns(world, n, counts, data), std::vector<int>(static_cast<size_t>(n), 0));
+        for (const auto& one : data) ASSERT_EQ(one, data[0]) << "seed " << seed;
+        ASSERT_EQ(world.left_over(), 0u);
+    }
+}
+
 TEST(CollectiveOrder, ATruncatedMessageEndsTheOperationWithAnError) {
     for (int which = 2; which < Everything::kOperations; ++which) {
         for (int n = 2; n <= 6; ++n) {
@@ -295,10 +376,11 @@ bool fail_from(const collective::Algorithm& row, int64_t message, uint64_t seed)
     world.eager_limit = seed % 2 * 1000;
     world.fails_from = message;
     Everything state(n);
-    if (row.needs & collective::kMulticast) Everything::prepare(world, n);
+    if (row.needs & (collective::kMulticast | collective::kTurns)) Everything::prepare(world, n);
     if (row.needs & collective::kHosts) world.spread({0, 0, 1, 1});
     const auto errors = world.run([&](int p, View v) {
         v.cast = v.exchange->cast(v.tag);
+        v.turns = v.exchange->turns(v.tag);
         return std::visit(RowCall{state, p, v}, row.function);
     });
     EXPECT_NE(errors, std::vector<int>{-1}) << "deadlock";

@@ -90,8 +90,9 @@ class World {
     int to_group = -1;
     /// Participants that received the messages of dead participants before the latter died: through the group, or by single messages.
     std::set<int> reached_by_group, reached_by_message;
-    /// Count of messages sent through groups.
+    /// Count of messages sent through groups, and their senders in the order of sending.
     int64_t grouped = 0;
+    std::vector<int> group_senders;
     /// Number (in order of delivery) of the message that arrives too long; -1: none.
     int64_t truncated = -1;
     /// Number of the first message that fails. All later ones fail too, with all requests that wait for them. -1: none.
@@ -203,6 +204,9 @@ class World {
         int side = 0, me = 0, n = 0;
         Sent& at(int sender, uint64_t call) { return world.casts_[{side, sender, call}]; }
 
+        bool is_ready() const override { return world.to_group > 0; }
+        starling::collective::WayMeter& ways() override { return meter; }
+        starling::collective::WayMeter meter;
         bool start_send(starling::multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override {
             if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
             Sent& sent = at(me, call);
@@ -212,6 +216,7 @@ class World {
             sent.sent = true;
             for (int i = 0; i < n; ++i) sent.left += i != me && !world.dead.count(world.leader(side, i));
             ++world.grouped;
+            world.group_senders.push_back(me);
             send.complete();
             return true;
         }
@@ -256,6 +261,7 @@ class World {
             leaders.n = alone ? local_size : static_cast<int>(map.leaders.size());
             return &leaders;
         }
+        starling::collective::Cast* turns(int tag) override { return cast(tag); }
         bool withdraw(message::ReceiveRequest& request) override { return world.withdraw(request); }
         void throw_away(uint64_t bytes, int source, int tag) override {
             Waste& one = world.waste_.emplace_back();

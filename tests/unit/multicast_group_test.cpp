@@ -75,7 +75,7 @@ TEST(MulticastGroup, DeliversMessagesOfAnyLengthFromAnyMember) {
     World world(9, {.loss = 0.1, .twice = 0.1, .late_ns = 400'000}, 3);
     make_ready(world);
     uint64_t call = 0;
-    for (uint64_t bytes : {0u, 1u, 255u, 256u, 257u, 5000u, 65536u, 65537u, 300'000u})
+    for (uint64_t bytes : {0u, 1u, 231u, 232u, 233u, 256u, 4071u, 4072u, 4073u, 65536u, 65537u, 300'000u})
         for (uint32_t sender : {0u, 4u, 8u})
             ASSERT_TRUE(broadcast(world, sender, ++call, bytes)) << bytes << " from " << sender;
 }
@@ -437,6 +437,41 @@ TEST(MulticastGroup, AWithdrawnReceiveDiscardsItsMessage) {
 }
 
 }  // namespace
+
+TEST(Datagrams, FragmentsCoverAMessageAndFillDatagramsOfOneLength) {
+    for (const uint32_t piece : {64u, 256u, 1400u})
+        for (uint64_t bytes = 1; bytes < 40 * piece; bytes += bytes < 3 * piece ? 1 : 7) {
+            const Fragmentation message{bytes, piece};
+            uint64_t end = 0;
+            for (uint64_t i = 0; i < message.count(); ++i) {
+                ASSERT_EQ(message.offset(i), end);
+                ASSERT_GT(message.length(i), 0u);
+                GroupDatagramHeader head{};
+                head.word = Word::data, head.fragment = static_cast<uint32_t>(i);
+                const uint32_t datagram = header_bytes(head) + message.length(i);
+                ASSERT_TRUE(datagram == GroupDatagramHeader::kShort + piece || i + 1 == message.count());
+                end += message.length(i);
+            }
+            ASSERT_EQ(end, bytes);
+        }
+    EXPECT_EQ((Fragmentation{0, 1400}.count()), 1u);
+    EXPECT_EQ((Fragmentation{0, 1400}.length(0)), 0u);
+}
+
+TEST(Datagrams, AFragmentWithoutDescriptionHasAShortHeader) {
+    GroupDatagramHeader head{};
+    head.magic = GroupDatagramHeader::kMagic, head.version = GroupDatagramHeader::kVersion, head.word = Word::data;
+    head.fragment = 1, head.fragment_bytes = 256;
+    std::byte bytes[GroupDatagramHeader::kShort + 257] = {};
+    std::memcpy(bytes, &head, GroupDatagramHeader::kShort);
+    GroupDatagram datagram;
+    EXPECT_TRUE(decode(bytes, GroupDatagramHeader::kShort + 256, 2, datagram));
+    EXPECT_EQ(datagram.bytes, 256u);
+    EXPECT_EQ(datagram.head.bytes, 0u);
+    EXPECT_FALSE(decode(bytes, GroupDatagramHeader::kShort + 257, 2, datagram));  // longer than its piece
+    EXPECT_FALSE(decode(bytes, GroupDatagramHeader::kShort, 2, datagram));        // empty
+    EXPECT_FALSE(decode(bytes, GroupDatagramHeader::kShort - 1, 2, datagram));
+}
 
 TEST(Datagrams, ATestMayHaveAnyNumber) {
     for (const uint32_t number : {1u, 0x7fffffffu, 0x80000001u, ~0u}) {

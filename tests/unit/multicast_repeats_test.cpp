@@ -21,7 +21,7 @@ struct Receiver {
     std::vector<std::byte> memory;
     uint64_t bytes, now = 1000 * kMs;
 
-    explicit Receiver(uint64_t fragments) : memory(fragments * kPiece), bytes(fragments * kPiece) {
+    explicit Receiver(uint64_t fragments) : memory(fragments * kPiece), bytes(Fragmentation{0, kPiece}.offset(fragments)) {
         receive.memory = memory.data(), receive.bytes = bytes;
         desk.post(receive, {7, 5, 1, 1});
     }
@@ -35,16 +35,16 @@ struct Receiver {
                                        9,
                                        0,
                                        0,
+                                       fragment,
+                                       kPiece,
                                        5,
                                        1,
-                                       bytes,
-                                       fragment,
-                                       kPiece};
-        EXPECT_TRUE(incoming.handle({head, body, kPiece}, now));
+                                       bytes};
+        EXPECT_TRUE(incoming.handle({head, body, Fragmentation{bytes, kPiece}.length(fragment)}, now));
     }
     void heartbeat(uint32_t sent) {
         const GroupDatagramHeader head{
-            GroupDatagramHeader::kMagic, GroupDatagramHeader::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, 0, 0, 0, sent, 0};
+            GroupDatagramHeader::kMagic, GroupDatagramHeader::kVersion, Word::heartbeat, 1, 0, 9, 1, 0, sent, 0, 0, 0, 0};
         EXPECT_TRUE(incoming.handle({head, nullptr, 0}, now));
     }
     /// Returns the fragments requested until the time `until`, one entry per request.
@@ -79,11 +79,11 @@ TEST(MulticastRetransmission, MissingFragmentsAreRequestedRepeatedly) {
     for (const bool unknown : {false, true}) {
         Receiver receiver(100);
         if (unknown) receiver.heartbeat(3), receiver.asked(receiver.now + kMs);
-        receiver.data(2);
+        receiver.data(16);
         receiver.heartbeat(90);
         std::vector<int> times(100);
         for (const uint32_t fragment : receiver.asked(receiver.now + 2000 * kMs)) ++times[fragment];
-        for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(times[i] > 3, i < 90 && i != 2) << i;
+        for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(times[i] > 3, i < 90 && i != 16) << i;
     }
 }
 
@@ -105,13 +105,25 @@ TEST(MulticastRetransmission, DuplicatesCauseNoRetransmissionRequests) {
 // Retransmitted fragments arrive in order, as a session delivers them. While they arrive, the missing ones are still in transit.
 TEST(MulticastRetransmission, WhileRetransmissionsArriveTheRestIsNotRequestedAgain) {
     Receiver receiver(100);
-    for (uint32_t i = 60; i < 100; ++i) receiver.data(i);
+    for (uint32_t i = 64; i < 100; ++i) receiver.data(i);
     size_t asked = receiver.asked(receiver.now + kMs).size();
-    for (uint32_t i = 0; i < 60; ++i) {
+    for (uint32_t i = 0; i < 64; ++i) {
         receiver.data(i);
         asked += receiver.asked(receiver.now + kMs).size();
     }
-    EXPECT_EQ(asked, 60u);
+    EXPECT_EQ(asked, 64u);
+    EXPECT_TRUE(receiver.receive.done);
+}
+
+// Fragments without the message's description cannot be placed before a description has arrived.
+TEST(MulticastRetransmission, FragmentsBeforeTheFirstDescriptionAreRequestedAgain) {
+    Receiver receiver(40);
+    for (uint32_t i = 1; i < 40; ++i) receiver.data(i);  // fragment 0 is lost, fragment 16 has the next description
+    const auto asked = receiver.asked(receiver.now + kMs);
+    ASSERT_EQ(asked.size(), 16u);
+    EXPECT_EQ(asked.front(), 0u);
+    EXPECT_EQ(asked.back(), 15u);
+    for (const uint32_t fragment : asked) receiver.data(fragment);
     EXPECT_TRUE(receiver.receive.done);
 }
 
@@ -136,7 +148,7 @@ struct Sent final : GroupTransmitter {
 struct Sender {
     Sent wire;
     Outgoing outgoing{0, 1, kPiece};
-    std::vector<std::byte> data = std::vector<std::byte>(40 * kPiece);
+    std::vector<std::byte> data = std::vector<std::byte>(Fragmentation{0, kPiece}.offset(40));
     MulticastSend send;
     uint64_t now = 1000 * kMs;
     Sender() {

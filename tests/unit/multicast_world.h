@@ -133,9 +133,10 @@ inline Member::Member(World& its_world, uint32_t index, const std::vector<Member
 
 inline bool Member::to_group(const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     if (++world.datagrams == world.lose || mute || rail == mute_rail) return true;
-    auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
-    std::memcpy(whole->data(), &head, sizeof head);
-    if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
+    const uint32_t carried = header_bytes(head);
+    auto whole = std::make_shared<std::vector<std::byte>>(carried + bytes);
+    std::memcpy(whole->data(), &head, carried);
+    if (bytes > 0) std::memcpy(whole->data() + carried, body, bytes);
     for (uint32_t i = 0; i < world.size(); ++i) {
         if (i == me) continue;
         for (int copies = world.chance(world.weather.loss)    ? 0
@@ -155,9 +156,10 @@ inline bool Member::to_group(const GroupDatagramHeader& head, const std::byte* b
 
 inline bool Member::to_member(uint32_t i, const GroupDatagramHeader& head, const std::byte* body, uint32_t bytes) {
     ++world.singles;
-    auto whole = std::make_shared<std::vector<std::byte>>(sizeof head + bytes);
-    std::memcpy(whole->data(), &head, sizeof head);
-    if (bytes > 0) std::memcpy(whole->data() + sizeof head, body, bytes);
+    const uint32_t carried = header_bytes(head);
+    auto whole = std::make_shared<std::vector<std::byte>>(carried + bytes);
+    std::memcpy(whole->data(), &head, carried);
+    if (bytes > 0) std::memcpy(whole->data() + carried, body, bytes);
     world.by_session(me, i, [&to = world[i], from = me, whole] {
         GroupDatagram datagram;
         if (!to.dead && decode(whole->data(), whole->size(), to.world.size(), datagram))

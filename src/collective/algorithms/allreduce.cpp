@@ -50,19 +50,24 @@ Task allreduce_rabenseifner(View v, const void* send, void* receive, int64_t cou
     co_return v.error;
 }
 
-Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
+Task reduce_around(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
     load_input(send, receive, count, type);
     Temporary operand(type, part_of(count, v.n, 0).count);
     const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
     const auto piece = [&](int number) { return part_of(count, v.n, (number + 2 * v.n) % v.n); };
-
-    // First go once around the ring to reduce (this rank ends with piece me + 1), then once more to distribute the results.
     for (int step = 0; step < v.n - 1; ++step) {
         const ElementRange out = piece(v.me - step), in = piece(v.me - step - 1);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, operand.data(), in.count, type,
                                 left);
         v.note(datatype::apply(op, operand.data(), element(receive, in.offset, type), in.count, type));
     }
+    co_return v.error;
+}
+
+Task allreduce_ring(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op) {
+    v.note(co_await reduce_around(v, send, receive, count, type, op));
+    const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
+    const auto piece = [&](int number) { return part_of(count, v.n, (number + 2 * v.n) % v.n); };
     for (int step = 0; step < v.n - 1; ++step) {
         const ElementRange out = piece(v.me + 1 - step), in = piece(v.me - step);
         co_await v.send_receive(element(receive, out.offset, type), out.count, type, right, element(receive, in.offset, type),

@@ -1,27 +1,16 @@
 // Algorithms whose last step is a broadcast from one leader of a host to all others (leader_broadcast.h).
-#include <algorithm>
-
 #include "collective/algorithms.h"
 #include "collective/algorithms/leader_broadcast.h"
+#include "collective/algorithms/wide_tree.h"
 
 namespace starling::collective {
 
 namespace {
 
-/// The tree of the reduction, kWide children per rank. A few hosts thus reach rank 0 in one step, for which each process is scheduled once;
-/// with many hosts, the messages do not all queue at rank 0. Rank r's parent is (r - 1) / kWide.
-constexpr int kWide = 32;
-
-struct ReduceUp {
-    int parent, first, last;  ///< rank of the parent; children: ranks [first, last)
-    explicit ReduceUp(const View& v)
-        : parent((v.me - 1) / kWide), first(std::min(v.n, v.me * kWide + 1)), last(std::min(v.n, v.me * kWide + 1 + kWide)) {}
-};
-
 /// Reduces all operands into `receive` at rank 0, in any order; `receive` holds this rank's operand on entry.
 Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const Op& op) {
-    const ReduceUp way(v);
-    const int children = way.last - way.first;
+    const WideTree way(v);
+    const int children = way.children();
     {
         Temporary operands(type, count * children);
         RequestGroup group(v, 0, children);
@@ -37,8 +26,8 @@ Task reduce_up(View v, void* receive, int64_t count, const Datatype& type, const
 }  // namespace
 
 Task barrier_multicast(View v) {
-    const ReduceUp way(v);
-    RequestGroup arrivals(v, 0, way.last - way.first);
+    const WideTree way(v);
+    RequestGroup arrivals(v, 0, way.children());
     for (int child = way.first; child < way.last; ++child) arrivals.receive(nullptr, 0, byte_type(), child);
     co_await arrivals;
     if (v.me != 0) co_await v.send(nullptr, 0, byte_type(), way.parent);

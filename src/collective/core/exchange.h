@@ -55,6 +55,9 @@ class Exchange {
     /// Returns the multicast channel of the local side's leaders (all processes, if no two share a host); null: none, or it does not pay
     /// yet. All members get the same answer for the call with the same tag.
     virtual Cast* cast([[maybe_unused]] int tag) { return nullptr; }
+    /// Returns the multicast channel for long data that all leaders send in turns; null: none. Such an operation measures what pays, and is
+    /// synchronized by messages, so persistent operations have the channel, too. All members get the same answer for one tag.
+    virtual Cast* turns([[maybe_unused]] int tag) { return nullptr; }
     /// Returns whether the local side has several hosts and no two of its participants share one.
     virtual bool each_has_its_host() { return false; }
 
@@ -65,12 +68,22 @@ class Exchange {
     /// draw the same tag.
     int next_tag() {
         ++ticket_;
-        return one_tag_ ? one_tag_ : last_tag();
+        return one_tag_ ? one_tag_ | static_cast<int>(ticket_ & 1) : last_tag();
     }
-    /// Draws a tag for a persistent operation; all participants draw these in the same order. It differs from every tag of next_tag().
-    int draw_plan_tag() { return static_cast<int>(0x40000000 | (++plans_ & 0x3fffffff)); }
+    /// Returns the number of the operation with that tag among the multicasts of the communicator. Unlike the tag it differs for each start of
+    /// a persistent operation.
+    uint64_t call_number(int tag) const {
+        return one_tag_ ? static_cast<uint64_t>(last_tag()) << 32 | static_cast<uint64_t>(tag) : static_cast<uint64_t>(tag);
+    }
+    /// Draws an even tag for a persistent operation, whose starts use it and the next odd one by turns: a member may enter a start while
+    /// another still has unmatched receives of the previous one. All participants draw these in the same order. The tags differ from those of
+    /// other operations.
+    int draw_plan_tag() { return static_cast<int>(0x40000000 | (++plans_ << 1 & (kSecondTag - 2))); }
+    /// Returns another tag of the same operation. Messages under it do not match receives of the first tag, such as those of a broadcast that
+    /// arrived by multicast and whose receive of a message is not yet withdrawn.
+    static int second_tag(int tag) { return tag | kSecondTag; }
     /// Returns the tag that was drawn last.
-    int last_tag() const { return static_cast<int>(ticket_ & 0x3fffffff); }
+    int last_tag() const { return static_cast<int>(ticket_ & (kSecondTag - 1)); }
     /// Returns the number of operations that the program has called; those that the library started for itself are not counted.
     uint32_t calls() const { return ticket_ - own_; }
     void last_was_own() { ++own_; }
@@ -86,10 +99,11 @@ class Exchange {
           remote_base(other.remote_base),
           remote_size(other.remote_size) {}
 
-    int one_tag_ = 0;  ///< tag of all operations on this exchange; 0: each operation draws its own tag
+    int one_tag_ = 0;  ///< even tag of the persistent operation that this exchange serves; 0: each operation draws its own tag
     std::unique_ptr<AlgorithmOverride> steering_;
 
   private:
+    static constexpr int kSecondTag = 0x20000000;
     uint32_t ticket_ = kCounterStart, own_ = kCounterStart, plans_ = kCounterStart;
 };
 

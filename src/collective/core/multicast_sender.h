@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "collective/core/way_meter.h"
 #include "multicast/channel.h"
 
 namespace starling::collective {
@@ -18,6 +19,11 @@ class Cast {
     /// Virtual functions with the meaning of those of the same name in multicast/channel.h.
     virtual bool start_send(multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) = 0;
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
+    virtual bool is_ready() const = 0;
+    virtual void hasten() {}
+    /// Returns the choices between the ways of long allgathers, and whether measured times decide.
+    virtual WayMeter& ways() = 0;
+    virtual bool measures() const { return false; }
     virtual void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,
                                uint64_t bytes) = 0;
     virtual bool withdraw(multicast::MulticastReceive& receive) = 0;

@@ -39,6 +39,7 @@ struct View {
     bool blocking = false;       ///< whether the program makes no other call on the communicator until this operation completes
     NodeOwner* stage = nullptr;  ///< shared-memory stage of this host, if this operation may queue for it; else null
     Cast* cast = nullptr;        ///< multicast channel of the participants, if they are the leaders of hosts; null: none
+    Cast* turns = nullptr;  ///< multicast channel of the participants for long data (Exchange::turns()); null: none
     AlgorithmOverride* steering = nullptr;  ///< overrides the choice of the algorithm; null: the table chooses
 
     /// Returns the view of all participants of the exchange; draws the tag of a new operation.

@@ -1,4 +1,4 @@
-"""The base of the tests of multicast groups: runs of tests/lab/casts.c on hosts behind a switch with IGMP snooping."""
+"""The base of the tests of multicast groups: runs of tests/lab/casts.c and gathers.c on hosts behind a switch with IGMP snooping."""
 import re
 import time
 
@@ -14,20 +14,25 @@ class GroupsTest(HostsTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.casts = cls.build.program("lab/casts")
+        cls.gathers = cls.build.program("lab/gathers")
         cls.lab.groups().snoop()
 
     def tearDown(self):
         self.lab.groups().free()
 
-    def start_cast(self, *words, scheme="lazy", ranks=None, environment=None, options=()):
+    def start_cast(self, *words, scheme="lazy", ranks=None, environment=None, options=(), program=None):
         environment = {"STARLING_MULTICAST": scheme} | (environment or {})
-        return self.start_job([*options, self.casts, *words], self.hosts, ranks or self.hosts, environment=environment)
+        return self.start_job([*options, program or self.casts, *words], self.hosts, ranks or self.hosts, environment=environment)
 
     def cast(self, *words, within=120, **options):
         """Runs the program with one rank per host, or with the given number of ranks."""
         outcome = self.end_job(self.start_cast(*words, **options), within=within)
         self.assertEqual(outcome.code, 0, outcome)
         return outcome
+
+    def gather(self, *words, **options):
+        """Runs tests/lab/gathers.c instead."""
+        return self.cast(*words, program=self.gathers, **options)
 
     def start_lasting(self, **options):
         """Starts broadcasts that last until finish(). Returns the job when it uses a group."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from . import places
 from .groups import Groups
 from .places import Problem
-from .wires import Wire
+from .wires import Wire, bits_per_second
 
 SWITCH = 0
 UP_SECONDS = 60
@@ -155,6 +155,19 @@ class Lab:
         if not 0 <= rail < self.rails():
             raise Problem(f"there is no rail{rail}; there are rail0 to rail{self.rails() - 1}")
         return Wire(self, host, rail)
+
+    def second_switch(self, first, rate):
+        """Moves the hosts from `first` on to a second switch. One cable of the given rate joins the two switches of rail 0."""
+        burst = max(int(bits_per_second(rate) / 8 / 250), 16384)
+        self.must(0, ["sh", "-ec", "\n".join([
+            "ip link add far0 type bridge stp_state 0 mcast_snooping 1 mcast_query_response_interval 10",
+            "ip link set far0 type bridge mcast_querier 1", "ip link set far0 up",
+            "ip link add near-end type veth peer name far-end",
+            "ip link set near-end master bridge0 up", "ip link set far-end master far0 up",
+            # Both ends count as routers, so that a group's frames cross the cable, whichever switch asks for members.
+            "bridge link set dev near-end mcast_router 2", "bridge link set dev far-end mcast_router 2",
+            *(f"tc qdisc replace dev {end} root tbf rate {rate} burst {burst} latency 50ms" for end in ("near-end", "far-end")),
+            *(f"ip link set h{host}r0 master far0" for host in range(first, self.size() + 1))])])
 
     def groups(self):
         return Groups(self)

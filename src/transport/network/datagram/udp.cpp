@@ -22,14 +22,6 @@ constexpr int kSocketBuffer = 4 << 20;  ///< size of each socket's send and rece
 constexpr uint32_t kRunBytes = 65000;
 constexpr int kRunMost = 32;
 
-/// Requests large buffers for a socket: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
-void set_buffer_sizes(int fd) {
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
-}
-
 /// Sets the options that all sockets of the port share. SO_REUSEPORT is set only after the port was chosen: otherwise the kernel could
 /// choose one that another process of this user shares.
 void prepare(int fd) {
@@ -63,6 +55,13 @@ SendResult meaning_of(int error) {
 }
 
 }  // namespace
+
+void set_buffer_sizes(int fd) {
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBuffer, sizeof kSocketBuffer);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBuffer, sizeof kSocketBuffer) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBuffer, sizeof kSocketBuffer);
+}
 
 struct Udp::UdpSendBatch {
     Destination where;

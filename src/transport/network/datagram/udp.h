@@ -44,6 +44,9 @@ struct ReceivedDatagram {
     bool is_new = false;  ///< whether the sender has replaced another process, or has lost its state about us
 };
 
+/// Requests large buffers for a datagram socket: with CAP_NET_ADMIN the full size, otherwise as much as the kernel allows.
+void set_buffer_sizes(int fd);
+
 /// The UDP sockets of a process. Not thread-safe.
 class Udp {
   public:

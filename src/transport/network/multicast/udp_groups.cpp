@@ -16,13 +16,13 @@
 #include "base/error.h"
 #include "mpi.h"
 #include "transport/multicast_groups.h"
+#include "transport/network/datagram/udp.h"
 
 namespace starling::network {
 
 namespace {
 
 constexpr uint64_t kRailsIntervalNs = 100'000'000;
-constexpr int kReceiveBuffer = 4 << 20;
 
 template <class T>
 bool set(int fd, int option, const T& value) {
@@ -119,7 +119,7 @@ int GroupSockets::open_socket(uint16_t rail) {
     const uint8_t hops = static_cast<uint8_t>(config().multicast_ttl);
     const ip_mreqn by{{}, {}, static_cast<int>(rails_[rail].index)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
+    set_buffer_sizes(fd);  // a slow cable holds a whole window of datagrams in the send buffer; what does not fit is lost
     setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof one);  // UDP_GRO is optional: an older kernel delivers datagrams one by one
     sockaddr_in any{};
     any.sin_family = AF_INET;
