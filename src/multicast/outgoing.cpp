@@ -37,7 +37,12 @@ void Outgoing::start(MulticastSend& send, uint64_t context, uint64_t call, const
     if (copied) send.complete();
 }
 
-uint64_t Outgoing::calm() const { return hurried_ || (!messages_.empty() && messages_.front().send) ? kHeartbeatNs : calm_; }
+uint64_t Outgoing::calm() const {
+    if (hurried_) return kHeartbeatNs;
+    // While a long message is sent, most answers arrive. Each superfluous heartbeat costs a packet per member.
+    const bool is_long = !messages_.empty() && messages_.front().send;
+    return is_long ? std::clamp(4 * answer_ns_, kHeartbeatNs, 4 * kCalmHeartbeatNs) : calm_;
+}
 
 uint64_t Outgoing::until_next() const {
     const uint64_t least = calm();
@@ -114,7 +119,7 @@ bool Outgoing::send_new(GroupTransmitter& wire, uint64_t now) {
         }
         any = true;
         ++sent_;
-        if (ask) unasked_ = 0, asked_ = sent_;
+        if (ask) unasked_ = 0, asked_ = sent_, asked_at_ = now;
         ++message.sent;
         if (ends) ++next_;
         heartbeat_at_ = now + pause_;
@@ -202,6 +207,7 @@ void Outgoing::acknowledged(const Position& position, uint64_t now) {
             acked_.fragment = to;
         }
     }
+    if (acked_fragments_ >= asked_ && asked_at_ > 0) answer_ns_ = (7 * answer_ns_ + now - std::exchange(asked_at_, 0)) / 8;
     window_ = std::min(window_ + kWiden, kMostWindow);
     heartbeats_ = 0;
     calm_ = std::min(calm_ + calm_ / 4, kCalmHeartbeatNs);

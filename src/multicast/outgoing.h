@@ -113,6 +113,7 @@ class Outgoing {
     uint64_t kept_ = 0;
     /// Counts of fragments: sent, acknowledged, sent since the last request for an acknowledgement, and sent up to and with that request.
     uint64_t sent_ = 0, acked_fragments_ = 0, unasked_ = 0, asked_ = 0;
+    uint64_t asked_at_ = 0, answer_ns_ = 0;  ///< time of the last unanswered request, 0: none; average time until an answer, ns
     uint32_t window_ = 48;
     uint64_t shrunk_at_ = 0;
     std::deque<Wish> requests_;
