@@ -41,9 +41,20 @@ constexpr unsigned bit(Way way) { return 1u << static_cast<unsigned>(way); }
 /// Returns the length class: its messages have at most 16 KB << class bytes; the last class has all longer ones.
 int length_class(uint64_t bytes) { return std::clamp(static_cast<int>(std::bit_width((bytes - 1) >> 14)), 0, kLengths - 1); }
 
-Way by_rule(const Matched& message, unsigned possible) {
-    if (message.bytes <= fragments_up_to(copy_choice(message.offer.reach), live(config().stream_limit))) return Way::pieces;
-    return possible & bit(Way::both) ? Way::both : Way::kernel;
+/// Returns the ways that the settings and the message's buffers permit, as bits.
+unsigned possible_for(const Matched& message) {
+    unsigned possible = bit(Way::kernel);
+    if (message.bytes <= fragments_up_to(copy_choice(message.offer.reach), live(config().stream_limit)))
+        possible |= bit(Way::pieces);
+    if (both_sided::is_possible(message) && both_sided::pays(message)) possible |= bit(Way::both);
+    return possible;
+}
+
+/// Returns the way of copy_choice.h.
+Way by_rule(unsigned possible) {
+    for (const Way way : {Way::pieces, Way::both})
+        if (possible & bit(way)) return way;
+    return Way::kernel;
 }
 
 }  // namespace
@@ -95,10 +106,9 @@ bool applies(const Matched& message) {
 }
 
 bool start(const Matched& message) {
-    unsigned possible = bit(Way::pieces) | bit(Way::kernel);
-    if (both_sided::is_possible(message) && both_sided::pays(message)) possible |= bit(Way::both);
+    const unsigned possible = possible_for(message);
     WayTimes& times = table[static_cast<int>(message.offer.reach)][length_class(message.bytes)];
-    const Way way = times.next(by_rule(message, possible), possible);
+    const Way way = times.next(by_rule(possible), possible);
     sample = {&message.request, &times, way, now_ns(), message.bytes};
     if (way == Way::pieces) return pieces::start(message);
     return way == Way::both ? both_sided::start(message) : kernel_copy::start(message);

@@ -48,9 +48,10 @@ ChosenCopy chosen_for(CacheDistance distance, const CopyTimes& times) {
     for (const auto& [protocol, name] : {std::pair{LongProtocol::pieces, "pieces"}, std::pair{LongProtocol::kernel, "kernel"},
                                          std::pair{LongProtocol::both, "both"}})
         if (asked == protocol) return {name, "STARLING_LONG_PROTOCOL selects it"};
-    if (kernel_is_faster(times)) return {"kernel", "the messages' own times show that it is faster than fragments"};
     const message::CopyChoice& choice = message::copy_choice(distance);
     const uint64_t most = most_in_pieces(choice);
+    if (times.bytes <= most && kernel_is_faster(times))
+        return {"kernel", "the messages' own times show that it is faster than fragments"};
     if (most == kAnyLength) return {"pieces", fmt::format("any size in class {}", choice.name)};
     const std::string limit = fmt::format("{} bytes, the limit of class {}", most, choice.name);
     if (times.bytes <= most) return {"pieces", "at most " + limit};
