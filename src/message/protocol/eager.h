@@ -16,21 +16,13 @@
 #include "message/completion.h"
 #include "message/error_marker.h"
 #include "message/protocol/payload.h"
-#include "message/protocol/timed_copy.h"
-#include "progress/blocking_wait.h"
 #include "transport/packet.h"
 
 namespace starling::message::eager {
 
-/// Bytes from which on the kernel's copy behind a CTS takes less time than an eager message's two copies, where it is faster at all.
-inline constexpr uint64_t kKernelFrom = 8 * 1024 + 1;
-
-/// Returns whether a message can be sent without waiting for a CTS, and whether that is the faster way.
+/// Returns whether a message can be sent without waiting for a CTS.
 inline bool is_possible(const link::Peer& peer, uint64_t bytes) {
-    if (bytes > live(config().eager_limit)) return false;
-    if (bytes <= transport::kLeastPayload) return true;
-    if (bytes > link::payload_limit(peer)) return false;
-    return bytes < kKernelFrom || progress::core_is_crowded() || !timed_copy::kernel_is_faster(peer.copies.reach());
+    return bytes <= live(config().eager_limit) && (bytes <= transport::kLeastPayload || bytes <= link::payload_limit(peer));
 }
 
 /// Sends the message on any path that has room; returns false if none has.

@@ -93,6 +93,7 @@ void on_fragment(link::Peer& peer, const link::Packet& packet) {
 void fail(const Gone& gone) {
     receives.each([&gone](ReceiveRequest& request) {
         if (!gone.includes(*request.peer)) return;
+        timed_copy::forget(request);
         end(request, starling::fail(MPI_ERR_PROC_ABORTED, "the sender ended while its message was being received"), true);
     });
 }

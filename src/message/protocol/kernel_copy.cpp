@@ -72,8 +72,8 @@ bool start(const Matched& message) {
 
 void settle(const Matched& message, int error) {
     ReceiveRequest& request = message.request;
-    timed_copy::completed(request);
     if (error == ESRCH) {
+        timed_copy::forget(request);
         return finish(request, fail(MPI_ERR_PROC_ABORTED, "rank %d ended before its message of %llu bytes was read",
                                     request.outcome.source, static_cast<unsigned long long>(message.offer.bytes)));
     }
@@ -83,6 +83,7 @@ void settle(const Matched& message, int error) {
         pieces::start({request, message.offer, message.bytes, false});
         return;
     }
+    timed_copy::completed(request);  // a copy that failed is timed with the fragments that replace it
     const Fin fetched{message.offer.serial};
     link::send_control(*request.peer, packet::PacketKind::fetched, &fetched, sizeof fetched);
     request.outcome.bytes = message.bytes;

@@ -2,6 +2,7 @@
 //
 //   when    within a host, always. Chosen if the sender waits in the library and has a core, because the fragments then arrive without
 //           delay. Chosen too where the kernel cannot copy (scattered data of the sender, forbidden, a device's memory).
+//           Where the kernel can copy too, the faster way by the messages' times is preferred (timed_copy.h).
 //   costs   two copies, which overlap except for the first and the last fragment; no system call.
 //   starts  with the receiver's CTS; a sender that can predict the CTS starts right after its RTS (rendezvous.h).
 //   packet  `fragment`: incoming.h.

@@ -111,7 +111,10 @@ bool start(const Matched& message) {
     const Way way = times.next(by_rule(possible), possible);
     sample = {&message.request, &times, way, now_ns(), message.bytes};
     if (way == Way::pieces) return pieces::start(message);
-    return way == Way::both ? both_sided::start(message) : kernel_copy::start(message);
+    if (way == Way::kernel) return kernel_copy::start(message);
+    if (both_sided::start(message)) return true;
+    forget(message.request);
+    return false;
 }
 
 void completed(const ReceiveRequest& request) {
@@ -121,10 +124,8 @@ void completed(const ReceiveRequest& request) {
     sample.request = nullptr;
 }
 
-bool kernel_is_faster(CopyPath::CacheDistance distance) {
-    constexpr unsigned kAll = bit(Way::pieces) | bit(Way::both) | bit(Way::kernel);
-    const auto& times = table[static_cast<int>(distance)];
-    return times[1].preferred(Way::pieces, kAll) != Way::pieces || times[2].preferred(Way::pieces, kAll) != Way::pieces;
+void forget(const ReceiveRequest& request) {
+    if (sample.request == &request) sample.request = nullptr;
 }
 
 }  // namespace starling::message::timed_copy

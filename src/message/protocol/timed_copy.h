@@ -43,8 +43,7 @@ bool applies(const Matched& message);
 bool start(const Matched& message);
 /// Ends the time of a receive that start() began; has no effect for other receives.
 void completed(const ReceiveRequest& request);
-/// Returns whether the kernel's copy is faster than fragments for messages of 32 KB to 128 KB that this process has received from this cache
-/// distance. Shorter ones take less time with it too, from 8 KB on.
-bool kernel_is_faster(CopyPath::CacheDistance distance);
+/// Drops the time of a receive that start() began, because it has failed; has no effect for other receives.
+void forget(const ReceiveRequest& request);
 
 }  // namespace starling::message::timed_copy
