@@ -44,7 +44,7 @@ class Gain(unittest.TestCase):
     def test_little_is_left_where_rings_cost_as_much_as_datagrams(self):
         gain = saved("equal-paths")[0]
         print(f"equal prices: {gain:.1f} % less time")
-        self.assertLess(gain, 5)
+        self.assertTrue(-20 < gain < 5, gain)
 
 
 if __name__ == "__main__":
