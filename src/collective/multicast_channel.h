@@ -1,6 +1,7 @@
 // The multicast channel among the leaders of a communicator's side, as algorithms see it.
 #pragma once
 
+#include <climits>
 #include <vector>
 
 #include "collective/core/multicast_sender.h"
@@ -34,7 +35,7 @@ class ChannelCast final : public Cast {
 
     /// Returns the number of the communicator's first call that may use multicast; kNever: none may.
     static int first_call(const comm::Comm& comm);
-    static constexpr int kNever = 1 << 30;
+    static constexpr int kNever = INT_MAX;  ///< above the tags of persistent operations too
     /// Fewest hosts for which multicast is used. With fewer hosts, one additional message is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
     /// Returns whether barriers, broadcasts, short reductions and short allgathers over that many hosts use multicast (docs/multicast.md, "When
