@@ -77,6 +77,32 @@ TEST(NextRun, AGoodPlacementStays) {
     EXPECT_EQ(next_run(record, last, true).host_of_rank, last.host_of_rank);
 }
 
+// A job numbers its hosts by their first ranks, so a placed run may number them in another order.
+TEST(NextRun, APlacedRunKeepsTheUsualNumbersOfHosts) {
+    std::string lines = lines_of("[[0,0,2],[1,2,2],[0,4,2],[1,6,2]]");
+    lines.replace(lines.find(R"(["a","b"])"), 9, R"(["b","a"])");
+    TrafficRecord record;
+    record.take(lines);
+    CachedRun last = first_run();
+    last.host_of_rank = {1, 1, 0, 0, 1, 1, 0, 0};
+    last.hosts = {"a", "b"};
+    const CachedRun next = next_run(record, last, true);
+    EXPECT_EQ(next.host_of_rank, last.host_of_rank);
+    EXPECT_EQ(next.hosts, last.hosts);
+}
+
+TEST(NextRun, ANewCommandRunsOnceInOrderForComparison) {
+    CachedRun run = first_run();
+    run.host_of_rank = {0, 1, 0, 1};
+    EXPECT_TRUE(run.is_placed());
+    run.placed_seconds = 2;
+    EXPECT_FALSE(run.is_placed()) << "nothing to compare with";
+    run.in_order_seconds = 3;
+    EXPECT_TRUE(run.is_placed());
+    run.in_order_seconds = 1;
+    EXPECT_FALSE(run.is_placed());
+}
+
 TEST(NextRun, APlacementThatMadeTheRunSlowerIsDropped) {
     TrafficRecord record;
     record.take(lines_of("[[0,0,2],[1,2,2],[0,4,2],[1,6,2]]"));

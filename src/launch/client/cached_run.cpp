@@ -92,15 +92,17 @@ Plan::PlanPhase whole_run(const std::vector<TrafficRecord::PairTraffic>& pairs) 
     return phase;
 }
 
-/// Returns the host of each rank that has least traffic between hosts; empty if that is the usual order, or gains too little.
-std::vector<uint32_t> placement_of(const TrafficRecord& record, const std::vector<TrafficRecord::PairTraffic>& pairs) {
+/// Returns the host of each rank that has least traffic between hosts; empty if that is the usual order, or gains too little. `now`: the
+/// host of each rank in the recorded run, numbered in the usual order.
+std::vector<uint32_t> placement_of(const TrafficRecord& record, const std::vector<TrafficRecord::PairTraffic>& pairs,
+                                   const std::vector<uint32_t>& now) {
     std::vector<WeightedGraph::WeightedEdge> edges;
     for (const auto& pair : pairs) edges.push_back({pair.a, pair.b, pair.bytes + kBytesPerMessage * pair.messages});
     const WeightedGraph graph(record.size(), std::move(edges));
-    std::vector<uint32_t> in_order = record.host_of_rank();
+    std::vector<uint32_t> in_order = now;
     std::sort(in_order.begin(), in_order.end());
     const auto hosts = static_cast<uint32_t>(record.hosts().size());
-    std::vector<uint32_t> from_here = find_groups(graph, record.host_of_rank(), hosts);
+    std::vector<uint32_t> from_here = find_groups(graph, now, hosts);
     std::vector<uint32_t> afresh = find_groups(graph, in_order, hosts);
     // A placement that is as good as the present one is not worth a change.
     std::vector<uint32_t>& best =
@@ -108,6 +110,19 @@ std::vector<uint32_t> placement_of(const TrafficRecord& record, const std::vecto
     const uint64_t before = graph.between(in_order);
     if (graph.between(best) + before / kWorthwhile >= before) return {};
     return std::move(best);
+}
+
+/// Renumbers the hosts of a placed run in the usual order. The record numbers them by their first ranks, which a placement changes.
+void number_as(const std::vector<std::string>& usual, std::vector<std::string>& hosts, std::vector<uint32_t>& host_of_rank) {
+    if (hosts == usual || hosts.size() != usual.size()) return;
+    std::vector<uint32_t> index;
+    for (const std::string& host : hosts) {
+        const auto found = std::find(usual.begin(), usual.end(), host);
+        if (found == usual.end()) return;
+        index.push_back(static_cast<uint32_t>(found - usual.begin()));
+    }
+    for (uint32_t& host : host_of_rank) host = index[host];
+    hosts = usual;
 }
 
 }  // namespace
@@ -118,13 +133,16 @@ CachedRun next_run(const TrafficRecord& record, CachedRun last, bool placed) {
     next.plan.size = record.size();
     next.plan.phases = {whole_run(pairs)};
     (placed ? next.placed_seconds : next.in_order_seconds) = record.seconds();
-    const bool has_failed = placed && !next.is_placed();
+    const bool has_failed = placed && next.is_slower();
+    std::vector<std::string> hosts = record.hosts();
+    std::vector<uint32_t> now = record.host_of_rank();
+    if (placed) number_as(next.hosts, hosts, now);
     std::vector<uint32_t> best;
-    if (record.hosts().size() > 1) best = placement_of(record, pairs);
+    if (hosts.size() > 1) best = placement_of(record, pairs, now);
     // The duration of the last placed run says nothing about another placement, unless placed runs have turned out slower.
     if (!has_failed && placed && best != next.host_of_rank) next.placed_seconds = 0;
     if (!has_failed) next.host_of_rank = std::move(best);
-    next.hosts = record.hosts();
+    next.hosts = std::move(hosts);
     return next;
 }
 

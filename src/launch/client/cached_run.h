@@ -20,9 +20,13 @@ struct CachedRun {
     double in_order_seconds = 0;         ///< duration of the last run with ranks in order; 0: none
     double placed_seconds = 0;           ///< duration of the last run with this placement; 0: none
 
-    /// Returns whether the placement should be used. It is not if it made the same command slower.
+    /// Returns whether the placement made the same command slower.
+    bool is_slower() const { return in_order_seconds > 0 && placed_seconds > 1.02 * in_order_seconds; }
+    /// Returns whether the placement should be used. It is not if it made the same command slower, nor in the run that measures a new command
+    /// in order for comparison.
     bool is_placed() const {
-        return !host_of_rank.empty() && !(in_order_seconds > 0 && placed_seconds > 1.02 * in_order_seconds);
+        const bool is_compared = placed_seconds <= 0 || in_order_seconds > 0;
+        return !host_of_rank.empty() && is_compared && !is_slower();
     }
 };
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "base/hash.h"
@@ -105,7 +107,11 @@ std::optional<std::string> PlanCache::read(const std::string& name) const {
 std::string PlanCache::write(const std::string& name, std::string_view text) const {
     if (folder_ < 0) return "the cache is not open";
     if (text.size() > kMostEntryBytes) return "the run's traffic has more than " + number_of(kMostEntryBytes, "byte");
-    const std::string unfinished = kUnfinished + std::to_string(getpid());
+    rlimit longest{};
+    if (getrlimit(RLIMIT_FSIZE, &longest) == 0 && text.size() > longest.rlim_cur)
+        return "the limit of file sizes (ulimit -f) is less than " + number_of(text.size(), "byte");
+    // Hosts and containers that share the folder may have equal process ids.
+    const std::string unfinished = kUnfinished + std::to_string(getpid()) + "-" + std::to_string(std::random_device()());
     unlinkat(folder_, unfinished.c_str(), 0);
     const int fd = openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     const bool written = fd >= 0 && write_all(fd, text);

@@ -42,8 +42,9 @@ void TrafficRecord::take_line(std::string_view line) {
         for (const LineJson& host : json.at("hosts")) hosts_.push_back(host.get<std::string>());
         for (const LineJson& place : json.at("places"))
             for (uint32_t i = 0; i < place.at(2).get<uint32_t>(); ++i)
-                if (const uint32_t rank = place.at(1).get<uint32_t>() + i; rank < size_)
-                    host_of_rank_[rank] = place.at(0).get<uint32_t>();
+                if (const uint32_t rank = place.at(1).get<uint32_t>() + i, host = place.at(0).get<uint32_t>();
+                    rank < size_ && host < hosts_.size())
+                    host_of_rank_[rank] = host;
         began_ = std::chrono::steady_clock::now();
     } else if (kind == "phase") {
         const uint32_t rank = json.value("rank", ~0u);

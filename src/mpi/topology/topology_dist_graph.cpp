@@ -87,7 +87,7 @@ struct AllEdges {
 };
 
 /// The most edges that are gathered to reorder a graph; those of larger graphs keep their order, as each process gets all edges.
-constexpr int64_t kMostGathered = 4'000'000;
+constexpr int64_t kMostGathered = 500'000;
 
 /// Gives all edges to all processes. `all.edges` stays empty if there are more than kMostGathered.
 Task gather_edges(Comm& comm, const DistGraphTopology& mine, AllEdges& all) {
