@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     before = faults();
     const int error = MPI_Bcast(values, rank == 0 ? 4 : 2, MPI_INT, 0, MPI_COMM_WORLD);
     touched = faults() - before;
-    if (rank != 0) EXPECT_INT(class_of(error), MPI_ERR_TRUNCATE);
+    if (rank != 0) CHECK(error != MPI_SUCCESS, "a broadcast of 4 numbers into 2 succeeds");
     CHECK(touched <= kMost, "the first error of a collective touches %ld pages, wanted at most %d", touched, kMost);
     OK(MPI_Finalize());
     return 0;

@@ -6,14 +6,14 @@
 namespace starling::collective {
 namespace {
 
-using Way = WayMeter::Way;
+using Way = WayMeter::GatherWay;
 
 /// Makes `calls` calls of `bytes` bytes, in which a way takes the given microseconds. Returns how many took turns.
 int turns_of(WayMeter& meter, int calls, uint64_t bytes, uint64_t turns_us, uint64_t ring_us) {
     int turns = 0;
     for (int i = 0; i < calls; ++i) {
         if (meter.uses_ring(bytes)) continue;
-        const WayMeter::Choice choice = meter.next(bytes, true, true);
+        const WayMeter::GatherChoice choice = meter.next(bytes, true, true);
         turns += choice.way == Way::turns;
         meter.note(choice.way, bytes, 1000 * (choice.way == Way::turns ? turns_us : ring_us));
         meter.expect_ring(bytes, choice.ring_calls);
@@ -54,7 +54,7 @@ TEST(WayMeter, DecidesRarelyWhileTheGroupIsNotReady) {
     for (int i = 0; i < 1000; ++i) {
         if (meter.uses_ring(1 << 20)) continue;
         ++decisions;
-        const WayMeter::Choice choice = meter.next(1 << 20, false, false);
+        const WayMeter::GatherChoice choice = meter.next(1 << 20, false, false);
         EXPECT_EQ(choice.way, Way::ring);
         meter.expect_ring(1 << 20, choice.ring_calls);
     }

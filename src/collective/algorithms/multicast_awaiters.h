@@ -52,11 +52,11 @@ class SpaceAwaiter {
 /// Start it, await it, pass the result to end(). It must not be destroyed between start() and end().
 class EitherReceive {
   public:
-    struct Source {
+    struct ReceiveSource {
         int sender, parent;  ///< ranks of the view
         uint64_t call;       ///< number of the multicast message
     };
-    EitherReceive(View& view, std::byte* data, uint64_t bytes, uint64_t first_bytes, const Source& source)
+    EitherReceive(View& view, std::byte* data, uint64_t bytes, uint64_t first_bytes, const ReceiveSource& source)
         : view_(view), data_(data), bytes_(bytes), first_bytes_(first_bytes), source_(source) {}
     EitherReceive(const EitherReceive&) = delete;
 
@@ -114,7 +114,7 @@ class EitherReceive {
     View& view_;
     std::byte* const data_;
     const uint64_t bytes_, first_bytes_;
-    const Source source_;
+    const ReceiveSource source_;
     multicast::MulticastReceive group_;
     message::ReceiveRequest message_;
     uint32_t open_ = 1;

@@ -33,7 +33,7 @@ constexpr uint64_t kPart = uint64_t{1} << 63;
 
 /// Rank 0's decision.
 struct TurnDecision {
-    enum Way : int32_t { unknown, stop, ring, turns } way = unknown;
+    enum DecidedWay : int32_t { unknown, stop, ring, turns } way = unknown;
     int32_t error = MPI_SUCCESS;  ///< class of the error for which all stop
     uint32_t ring_calls = 0;      ///< number of further blocking calls of this size that use the ring
 
@@ -163,8 +163,8 @@ Task decide(View v, uint64_t bytes, TurnDecision& decision) {
     if (v.me == 0 && v.error != MPI_SUCCESS) {
         decision = {TurnDecision::stop, v.error, 0};
     } else if (v.me == 0) {
-        const WayMeter::Choice choice = v.cast->ways().next(bytes, ready == std::byte{1}, v.cast->measures());
-        decision.way = choice.way == WayMeter::Way::turns ? TurnDecision::turns : TurnDecision::ring;
+        const WayMeter::GatherChoice choice = v.cast->ways().next(bytes, ready == std::byte{1}, v.cast->measures());
+        decision.way = choice.way == WayMeter::GatherWay::turns ? TurnDecision::turns : TurnDecision::ring;
         decision.ring_calls = choice.ring_calls;
     }
     v.note(co_await leader_broadcast(sound, &decision, sizeof decision, byte_type(), 0));
@@ -211,7 +211,7 @@ Task allgather_multicast_turns(View v, Blocks blocks) {
     else
         v.note(co_await allgather_ring(v, blocks));
     if (v.me == 0 && v.error == MPI_SUCCESS)
-        ways.note(turns ? WayMeter::Way::turns : WayMeter::Way::ring, bytes, now_ns() - start);
+        ways.note(turns ? WayMeter::GatherWay::turns : WayMeter::GatherWay::ring, bytes, now_ns() - start);
     co_return v.error;
 }
 

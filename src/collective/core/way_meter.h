@@ -10,9 +10,9 @@ namespace starling::collective {
 
 class WayMeter {
   public:
-    enum class Way : uint8_t { turns, ring };
-    struct Choice {
-        Way way;
+    enum class GatherWay : uint8_t { turns, ring };
+    struct GatherChoice {
+        GatherWay way;
         uint32_t ring_calls;  ///< number of further calls of this size that use the ring
     };
     /// Calls that try each way before the faster one is chosen. The first call of a way is slower than later ones: connections open, and the
@@ -25,22 +25,23 @@ class WayMeter {
     static constexpr uint32_t kMostCalls = 63;
 
     /// Decides for the next call over `bytes` bytes. `ready`: all members can multicast. `measures`: the faster way is chosen; else turns.
-    Choice next(uint64_t bytes, bool ready, bool measures) {
-        if (!ready) return {Way::ring, calls_until_ready()};
+    GatherChoice next(uint64_t bytes, bool ready, bool measures) {
+        if (!ready) return {GatherWay::ring, calls_until_ready()};
         unready_ = 0;
         SizeClass& size = of(bytes);
-        for (const Way way : {Way::turns, Way::ring})
+        for (const GatherWay way : {GatherWay::turns, GatherWay::ring})
             if (measures && size[way].tries < kTries) return {way, 0};
-        if (!measures || size.faster() == Way::turns) return {measures && size.is_due() ? Way::ring : Way::turns, 0};
-        if (size.is_due()) return {Way::turns, 0};
+        if (!measures || size.faster() == GatherWay::turns)
+            return {measures && size.is_due() ? GatherWay::ring : GatherWay::turns, 0};
+        if (size.is_due()) return {GatherWay::turns, 0};
         const uint32_t calls = std::min(size.again - size.since - 1, kMostCalls);
         size.since += calls;
-        return {Way::ring, calls};
+        return {GatherWay::ring, calls};
     }
     /// Records the time of a call.
-    void note(Way way, uint64_t bytes, uint64_t ns) {
+    void note(GatherWay way, uint64_t bytes, uint64_t ns) {
         SizeClass& size = of(bytes);
-        const Way before = size.faster();
+        const GatherWay before = size.faster();
         Measured& measured = size[way];
         const uint64_t ps_per_byte = ns * 1000 / std::max<uint64_t>(bytes, 1);
         // The first time includes preparations, so the second one replaces it.
@@ -68,8 +69,8 @@ class WayMeter {
     struct SizeClass {
         Measured ways[2];
         uint32_t since = 0, again = kAgain, ring_calls = 0;
-        Measured& operator[](Way way) { return ways[static_cast<int>(way)]; }
-        Way faster() const { return ways[0].ps_per_byte <= ways[1].ps_per_byte ? Way::turns : Way::ring; }
+        Measured& operator[](GatherWay way) { return ways[static_cast<int>(way)]; }
+        GatherWay faster() const { return ways[0].ps_per_byte <= ways[1].ps_per_byte ? GatherWay::turns : GatherWay::ring; }
         /// Counts a call, and returns whether it tries the slower way.
         bool is_due() {
             if (++since < again) return false;

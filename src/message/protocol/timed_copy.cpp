@@ -30,66 +30,66 @@ STARLING_STATE WayTimes table[kDistances][kLengths];
 struct Sample {
     const ReceiveRequest* request = nullptr;
     WayTimes* times = nullptr;
-    Way way = Way::pieces;
+    TransferWay way = TransferWay::pieces;
     uint64_t began = 0;  ///< ns
     uint64_t bytes = 0;
 };
 STARLING_STATE Sample sample;
 
-constexpr unsigned bit(Way way) { return 1u << static_cast<unsigned>(way); }
+constexpr unsigned bit(TransferWay way) { return 1u << static_cast<unsigned>(way); }
 
 /// Returns the length class: its messages have at most 16 KB << class bytes; the last class has all longer ones.
 int length_class(uint64_t bytes) { return std::clamp(static_cast<int>(std::bit_width((bytes - 1) >> 14)), 0, kLengths - 1); }
 
 /// Returns the ways that the settings and the message's buffers permit, as bits.
 unsigned possible_for(const Matched& message) {
-    unsigned possible = bit(Way::kernel);
+    unsigned possible = bit(TransferWay::kernel);
     if (message.bytes <= fragments_up_to(copy_choice(message.offer.reach), live(config().stream_limit)))
-        possible |= bit(Way::pieces);
-    if (both_sided::is_possible(message) && both_sided::pays(message)) possible |= bit(Way::both);
+        possible |= bit(TransferWay::pieces);
+    if (both_sided::is_possible(message) && both_sided::pays(message)) possible |= bit(TransferWay::both);
     return possible;
 }
 
 /// Returns the way of copy_choice.h.
-Way by_rule(unsigned possible) {
-    for (const Way way : {Way::pieces, Way::both})
+TransferWay by_rule(unsigned possible) {
+    for (const TransferWay way : {TransferWay::pieces, TransferWay::both})
         if (possible & bit(way)) return way;
-    return Way::kernel;
+    return TransferWay::kernel;
 }
 
 }  // namespace
 
-Way WayTimes::preferred(Way rule, unsigned possible) const {
-    Way best = rule;
+TransferWay WayTimes::preferred(TransferWay rule, unsigned possible) const {
+    TransferWay best = rule;
     float least = times_[static_cast<int>(rule)] * kClearlyLess;
     for (int i = 0; i < kWays && samples_[static_cast<int>(rule)] == kFirstSamples; ++i) {
         if (!(possible >> i & 1) || samples_[i] < kFirstSamples || times_[i] >= least) continue;
-        best = static_cast<Way>(i);
+        best = static_cast<TransferWay>(i);
         least = times_[i];
     }
     return best;
 }
 
 // The more time a way would lose, the rarer it is tried.
-uint32_t WayTimes::period(Way way, Way best) const {
+uint32_t WayTimes::period(TransferWay way, TransferWay best) const {
     const int i = static_cast<int>(way);
     if (samples_[i] < kFirstSamples) return 8;
     const float ratio = times_[i] / times_[static_cast<int>(best)];
     return ratio > 1.5f ? 1024 : ratio > 1.15f ? 256 : 64;
 }
 
-Way WayTimes::next(Way rule, unsigned possible) {
-    const Way best = preferred(rule, possible);
+TransferWay WayTimes::next(TransferWay rule, unsigned possible) {
+    const TransferWay best = preferred(rule, possible);
     ++messages_;
     for (int i = 0; i < kWays; ++i) {
-        const Way way = static_cast<Way>(i);
+        const TransferWay way = static_cast<TransferWay>(i);
         // The ways take their turns at different messages.
         if (way != best && possible & bit(way) && (messages_ + static_cast<uint32_t>(i)) % period(way, best) == 0) return way;
     }
     return best;
 }
 
-void WayTimes::add(Way way, float time) {
+void WayTimes::add(TransferWay way, float time) {
     const int i = static_cast<int>(way);
     float& estimate = times_[i];
     if (samples_[i] < kFirstSamples) {
@@ -108,10 +108,10 @@ bool applies(const Matched& message) {
 bool start(const Matched& message) {
     const unsigned possible = possible_for(message);
     WayTimes& times = table[static_cast<int>(message.offer.reach)][length_class(message.bytes)];
-    const Way way = times.next(by_rule(possible), possible);
+    const TransferWay way = times.next(by_rule(possible), possible);
     sample = {&message.request, &times, way, now_ns(), message.bytes};
-    if (way == Way::pieces) return pieces::start(message);
-    if (way == Way::kernel) return kernel_copy::start(message);
+    if (way == TransferWay::pieces) return pieces::start(message);
+    if (way == TransferWay::kernel) return kernel_copy::start(message);
     if (both_sided::start(message)) return true;
     forget(message.request);
     return false;

@@ -12,7 +12,7 @@
 
 namespace starling::message::timed_copy {
 
-enum class Way : uint8_t { pieces, both, kernel };
+enum class TransferWay : uint8_t { pieces, both, kernel };
 inline constexpr int kWays = 3;
 
 /// Share of the preferred way's time that another way must stay below to be preferred instead.
@@ -23,14 +23,14 @@ class WayTimes {
   public:
     /// Returns the way for the next message. `rule`: the way of copy_choice.h. `possible`: bit 1 << way for each way that can be used, among
     /// them the rule's.
-    Way next(Way rule, unsigned possible);
+    TransferWay next(TransferWay rule, unsigned possible);
     /// Adds the time of a message; `time` in any unit, proportional to the time per byte.
-    void add(Way way, float time);
+    void add(TransferWay way, float time);
     /// Returns the way that is preferred now; `rule` before any other was measured to be faster.
-    Way preferred(Way rule, unsigned possible) const;
+    TransferWay preferred(TransferWay rule, unsigned possible) const;
 
   private:
-    uint32_t period(Way way, Way best) const;
+    uint32_t period(TransferWay way, TransferWay best) const;
     float times_[kWays] = {};      ///< estimate for each way; 0: not measured
     uint8_t samples_[kWays] = {};  ///< number of measured messages, at most kFirstSamples
     uint32_t messages_ = 0;
