@@ -172,11 +172,8 @@ void add_help(CLI::App& app, int& result) {
 
 }  // namespace starling
 
-int main(int argc, char** argv) {
-    if (const std::string problem = starling::launch::stack_problem(); !problem.empty()) {
-        std::fprintf(stderr, "starling: %s\n", problem.c_str());
-        return 1;
-    }
+// Not inlined: its frame may be larger than a stack that main() refuses.
+[[gnu::noinline]] static int run_command(int argc, char** argv) {
     CLI::App app("Starling, an MPI runtime for jobs that grow and shrink while they run", "starling");
     app.set_version_flag("--version", "Starling " + starling::version_text());
     app.require_subcommand(1);
@@ -205,4 +202,12 @@ int main(int argc, char** argv) {
         return 1;
     }
     return starling::end_of_output(result);
+}
+
+int main(int argc, char** argv) {
+    if (const std::string problem = starling::launch::stack_problem(); !problem.empty()) {
+        std::fprintf(stderr, "starling: %s\n", problem.c_str());
+        return 1;
+    }
+    return run_command(argc, argv);
 }

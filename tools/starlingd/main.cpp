@@ -146,11 +146,8 @@ int usage() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (const std::string problem = launch::stack_problem(); !problem.empty()) {
-        std::fprintf(stderr, "starlingd: %s\n", problem.c_str());
-        return 1;
-    }
+// Not inlined: its frame may be larger than a stack that main() refuses.
+[[gnu::noinline]] static int run(int argc, char** argv) {
     const std::string_view first = argc > 1 ? argv[1] : "";
     const bool apart = argc == 4 && std::string_view(argv[2]) == "apart";
     if (first == "node" && (argc == 2 || apart)) {
@@ -176,4 +173,12 @@ int main(int argc, char** argv) {
     if (mode == "universe" && argc == 5) return keep_universe(argv, ready);
     if (mode == "host" && argc == 5) return help_host(argv, ready);
     return usage();
+}
+
+int main(int argc, char** argv) {
+    if (const std::string problem = launch::stack_problem(); !problem.empty()) {
+        std::fprintf(stderr, "starlingd: %s\n", problem.c_str());
+        return 1;
+    }
+    return run(argc, argv);
 }
