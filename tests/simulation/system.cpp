@@ -339,16 +339,21 @@ int visit_object(dl_phdr_info* info, size_t bytes, void* of) {
     return visit.callback(info, bytes, visit.argument);
 }
 
-}  // namespace
-
 // The program comes first, as in a real process.
-SIMULATED int dl_iterate_phdr(int (*callback)(dl_phdr_info*, size_t, void*), void* argument) {
-    const Process* const me = caller();
-    if (!me || me->program == 0) return REAL(dl_iterate_phdr)(callback, argument);
-    ObjectVisit visit{me->program, true, callback, argument};
+[[gnu::noinline]] int visit_objects(const Process& of, int (*callback)(dl_phdr_info*, size_t, void*), void* argument) {
+    ObjectVisit visit{of.program, true, callback, argument};
     if (const int result = REAL(dl_iterate_phdr)(&visit_object, &visit)) return result;
     visit.of_program = false;
     return REAL(dl_iterate_phdr)(&visit_object, &visit);
+}
+
+}  // namespace
+
+// AddressSanitizer calls this before a function with variables on the stack can run.
+SIMULATED [[gnu::no_sanitize("address")]] int dl_iterate_phdr(int (*callback)(dl_phdr_info*, size_t, void*), void* argument) {
+    const Process* const me = caller();
+    if (!me || me->program == 0) return REAL(dl_iterate_phdr)(callback, argument);
+    return visit_objects(*me, callback, argument);
 }
 
 // Functions for network interfaces.
