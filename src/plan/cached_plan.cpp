@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "base/config.h"
@@ -9,12 +10,12 @@
 #include "base/error.h"
 #include "base/live.h"
 #include "base/state.h"
-#include "control/control.h"
 #include "control/plan_reply.h"
 #include "link/connection_quota.h"
 #include "link/job.h"
 #include "mpi.h"
 #include "plan/phase_traffic.h"
+#include "plan/plan_request.h"
 #include "progress/engine.h"
 
 namespace starling::plan {
@@ -36,7 +37,6 @@ class CachedPlan {
     enum class PlanState : uint8_t { not_asked, asked, doubted, settled };
 
     bool poll_at_length();
-    void request();
     void receive();
     void follow(const std::vector<control::PlannedPeer>& peers);
     void review();
@@ -44,7 +44,7 @@ class CachedPlan {
 
     PlanState state_ = PlanState::not_asked;
     uint64_t doubts_ = 0;
-    control::ControlCall call_;
+    PlanRequest request_;
     std::vector<uint32_t> partners_;  ///< ranks in the plan, by falling priority
 };
 
@@ -52,7 +52,7 @@ STARLING_STATE CachedPlan* cached_plan = nullptr;
 
 bool CachedPlan::poll_at_length() {
     if (state_ == PlanState::not_asked)
-        request();
+        state_ = request_.start() ? PlanState::asked : PlanState::settled;
     else if (state_ == PlanState::asked)
         receive();
     else
@@ -60,23 +60,11 @@ bool CachedPlan::poll_at_length() {
     return state_ == PlanState::settled;
 }
 
-void CachedPlan::request() {
-    const link::Process& me = link::self();
-    const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';
-    const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
-                                                                   call_) == MPI_SUCCESS;
-    clear_failure();
-    state_ = asked ? PlanState::asked : PlanState::settled;
-}
-
 void CachedPlan::receive() {
-    bool done = false;
-    const bool failed = call_.poll(done) != MPI_SUCCESS;
-    if (!failed && !done) return;
+    std::optional<control::PlanReply> reply;
+    if (!request_.poll(reply)) return;
     state_ = PlanState::settled;
-    control::PlanReply reply;
-    if (!failed && decode(call_.reply(), reply) && !reply.phases.empty()) follow(reply.phases[0].peers);
-    call_ = {};
+    if (reply && !reply->phases.empty()) follow(reply->phases[0].peers);
     clear_failure();
 }
 

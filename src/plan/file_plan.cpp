@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -56,35 +57,20 @@ void set_limit(const char* name, uint64_t limit) {
 
 }  // namespace
 
-// Asks the launcher for the plan. A process without a launcher has no plan; this call does not start a launcher.
-void FilePlan::request() {
-    const link::Process& me = link::self();
-    const bool has_launcher = me.job->segment().header().control_socket[0] != '\0';
-    const bool asked = has_launcher && control::ControlCall::start(me.job->segment(), me.rank, control::MessageKind::plan, {},
-                                                                   call_) == MPI_SUCCESS;
-    clear_failure();
-    state_ = asked ? FilePlanState::asked : FilePlanState::over;
-}
-
 bool FilePlan::poll() {
-    bool done = false;
-    const bool failed = call_.poll(done) != MPI_SUCCESS;
-    if (!failed && !done) return false;
+    std::optional<control::PlanReply> plan;
+    if (!request_.poll(plan)) return false;
     state_ = FilePlanState::over;
-    control::PlanReply plan;
-    const bool usable = !failed && decode(call_.reply(), plan);
-    call_ = {};
-    clear_failure();
-    if (!usable) return false;
-    phases_ = GivenPhases(link::self().job->address().id, plan);
-    set_limit("STARLING_MAX_DIRECT", plan.limits.max_direct);
-    set_limit("STARLING_MAX_CONNECTIONS", plan.limits.max_connections);
-    set_limit("STARLING_EAGER_LIMIT", plan.limits.eager_limit);
-    return !plan.phases.empty();
+    if (!plan) return false;
+    phases_ = GivenPhases(link::self().job->address().id, *plan);
+    set_limit("STARLING_MAX_DIRECT", plan->limits.max_direct);
+    set_limit("STARLING_MAX_CONNECTIONS", plan->limits.max_connections);
+    set_limit("STARLING_EAGER_LIMIT", plan->limits.eager_limit);
+    return !plan->phases.empty();
 }
 
 const Partners* FilePlan::partners(profile::PhaseId phase, uint64_t occurrence) {
-    if (state_ == FilePlanState::not_asked) request();
+    if (state_ == FilePlanState::not_asked) state_ = request_.start() ? FilePlanState::asked : FilePlanState::over;
     return phases_.find(profile::phase(phase).name, occurrence);
 }
 

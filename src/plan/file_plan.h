@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "control/control.h"
 #include "control/plan_reply.h"
+#include "plan/plan_request.h"
 #include "plan/source.h"
 
 namespace starling::plan {
@@ -43,10 +43,8 @@ class FilePlan final : public Source {
     bool poll() override;
 
   private:
-    void request();
-
     enum class FilePlanState : uint8_t { not_asked, asked, over } state_ = FilePlanState::not_asked;
-    control::ControlCall call_;
+    PlanRequest request_;
     GivenPhases phases_;
 };
 
