@@ -58,6 +58,15 @@ class Player {
     void cancel_receive(const Step& step);
     void take_part(const Step& step);
     void start_collective(const Step& step, Pending& pending);
+    /// The arguments of a collective. `data`: the one buffer of a broadcast.
+    struct CollectiveArguments {
+        char *out, *in, *data;
+        int root;
+        MPI_Comm comm;
+        MPI_Request* request;
+    };
+    /// Calls the step's collective, blocking or not; returns its error code.
+    int call_collective(const Step& step, const CollectiveArguments& with);
     void check_collective(const Step& step, Pending& pending);
     void start_prepared(const Step& step, Pending& pending, MPI_Comm comm);
     /// This rank's part in a collective of an inter-communicator: the numbers of the other group, its rank in its own, the root to pass.

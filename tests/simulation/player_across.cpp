@@ -45,46 +45,8 @@ void Player::take_part_across(const Step& step) {
 
 void Player::start_across(const Step& step, int root, Pending& pending) {
     char *const out = pending.out.data(), *const in = pending.in.data();
-    const int count = static_cast<int>(step.count);
-    const MPI_Datatype type = MPI_UINT64_T;
-    const MPI_Comm c = comm(step);
-    MPI_Request* const r = &pending.request;
-    const bool now = step.send == SendWay::send;
-    int code = MPI_SUCCESS;
-    switch (step.collective) {
-        case Collective::bcast: {
-            char* const data = root == MPI_ROOT ? out : in;
-            code = now ? mpi_.Bcast(data, count, type, root, c) : mpi_.Ibcast(data, count, type, root, c, r);
-            break;
-        }
-        case Collective::reduce:
-            code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c)
-                       : mpi_.Ireduce(out, in, count, type, MPI_SUM, root, c, r);
-            break;
-        case Collective::allreduce:
-            code =
-                now ? mpi_.Allreduce(out, in, count, type, MPI_SUM, c) : mpi_.Iallreduce(out, in, count, type, MPI_SUM, c, r);
-            break;
-        case Collective::gather:
-            code = now ? mpi_.Gather(out, count, type, in, count, type, root, c)
-                       : mpi_.Igather(out, count, type, in, count, type, root, c, r);
-            break;
-        case Collective::scatter:
-            code = now ? mpi_.Scatter(out, count, type, in, count, type, root, c)
-                       : mpi_.Iscatter(out, count, type, in, count, type, root, c, r);
-            break;
-        case Collective::allgather:
-            code = now ? mpi_.Allgather(out, count, type, in, count, type, c)
-                       : mpi_.Iallgather(out, count, type, in, count, type, c, r);
-            break;
-        case Collective::alltoall:
-            code = now ? mpi_.Alltoall(out, count, type, in, count, type, c)
-                       : mpi_.Ialltoall(out, count, type, in, count, type, c, r);
-            break;
-        default:
-            code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
-    }
-    ok(code, name_of(step.collective));
+    char* const data = root == MPI_ROOT ? out : in;
+    ok(call_collective(step, {out, in, data, root, comm(step), &pending.request}), name_of(step.collective));
 }
 
 void Player::check_across(const Step& step, const Pending& pending) {

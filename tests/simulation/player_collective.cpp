@@ -27,7 +27,7 @@ void Player::take_part(const Step& step) {
 
 void Player::start_collective(const Step& step, Pending& pending) {
     const Community& community = script_.communities[step.comm];
-    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size()), count = static_cast<int>(step.count);
+    const int me = community.rank_of(me_), n = static_cast<int>(community.members.size());
     const bool one_for_each = step.collective == Collective::alltoall || step.collective == Collective::scatter ||
                               step.collective == Collective::reduce_scatter;
     const size_t blocks = one_for_each ? static_cast<size_t>(n) : 1;
@@ -38,22 +38,26 @@ void Player::start_collective(const Step& step, Pending& pending) {
             std::memcpy(pending.out.data() + (block * step.count + i) * 8, &value, 8);
         }
     pending.in.assign(static_cast<size_t>(n) * step.count * 8, '\x33');
+    if (step.send == SendWay::persistent) return start_prepared(step, pending, comm(step));
     char *const out = pending.out.data(), *const in = pending.in.data();
+    // A broadcast has one buffer for input and output.
+    if (step.collective == Collective::bcast && me == step.from) std::copy(pending.out.begin(), pending.out.end(), in);
+    ok(call_collective(step, {out, in, in, step.from, comm(step), &pending.request}), name_of(step.collective),
+       pending.allowed);
+}
+
+int Player::call_collective(const Step& step, const CollectiveArguments& with) {
+    const auto& [out, in, data, root, c, r] = with;
+    const int count = static_cast<int>(step.count);
     const MPI_Datatype type = MPI_UINT64_T;
-    const MPI_Comm c = comm(step);
-    MPI_Request* const r = &pending.request;
     const bool now = step.send == SendWay::send;
-    const int root = step.from;
     int code = MPI_SUCCESS;
-    if (step.send == SendWay::persistent) return start_prepared(step, pending, c);
     switch (step.collective) {
         case Collective::barrier:
             code = now ? mpi_.Barrier(c) : mpi_.Ibarrier(c, r);
             break;
         case Collective::bcast:
-            // A broadcast has one buffer for input and output.
-            if (me == root) std::copy(pending.out.begin(), pending.out.end(), in);
-            code = now ? mpi_.Bcast(in, count, type, root, c) : mpi_.Ibcast(in, count, type, root, c, r);
+            code = now ? mpi_.Bcast(data, count, type, root, c) : mpi_.Ibcast(data, count, type, root, c, r);
             break;
         case Collective::reduce:
             code = now ? mpi_.Reduce(out, in, count, type, MPI_SUM, root, c)
@@ -90,7 +94,7 @@ void Player::start_collective(const Step& step, Pending& pending) {
             code = now ? mpi_.Exscan(out, in, count, type, MPI_SUM, c) : mpi_.Iexscan(out, in, count, type, MPI_SUM, c, r);
             break;
     }
-    ok(code, name_of(step.collective), pending.allowed);
+    return code;
 }
 
 /// Persistent collectives are started twice; the first start is awaited here.
