@@ -60,9 +60,10 @@ TransferWay by_rule(unsigned possible) {
 }  // namespace
 
 TransferWay WayTimes::preferred(TransferWay rule, unsigned possible) const {
+    if (samples_[static_cast<int>(rule)] < kFirstSamples) return rule;
     TransferWay best = rule;
     float least = times_[static_cast<int>(rule)] * kClearlyLess;
-    for (int i = 0; i < kWays && samples_[static_cast<int>(rule)] == kFirstSamples; ++i) {
+    for (int i = 0; i < kWays; ++i) {
         if (!(possible >> i & 1) || samples_[i] < kFirstSamples || times_[i] >= least) continue;
         best = static_cast<TransferWay>(i);
         least = times_[i];
