@@ -127,6 +127,48 @@ int call_cancel(void* extra_state, int complete) {
     return error_in(error);
 }
 
+/// The procedures of a data representation. Never freed, because representations last until the process ends.
+template <class Count>
+using FortranConversion = void(void* userbuf, int* datatype, Count* count, void* filebuf, MPI_Offset* position,
+                               MPI_Aint* extra_state, int* ierror);
+using FortranExtent = void(int* datatype, MPI_Aint* extent, MPI_Aint* extra_state, int* ierror);
+template <class Count>
+struct FortranRepresentation {
+    FortranConversion<Count>* read;
+    FortranConversion<Count>* write;
+    FortranExtent* extent;
+    MPI_Aint extra_state;
+};
+
+template <class Count, auto kProcedure>
+int call_conversion(void* userbuf, MPI_Datatype type, Count count, void* filebuf, MPI_Offset position, void* extra_state) {
+    auto& representation = *static_cast<FortranRepresentation<Count>*>(extra_state);
+    int number = 0, error = MPI_SUCCESS;
+    put(type, &number);
+    (representation.*kProcedure)(userbuf, &number, &count, filebuf, &position, &representation.extra_state, &error);
+    return error_in(error);
+}
+template <class Count>
+int call_extent(MPI_Datatype type, MPI_Aint* extent, void* extra_state) {
+    auto& representation = *static_cast<FortranRepresentation<Count>*>(extra_state);
+    int number = 0, error = MPI_SUCCESS;
+    put(type, &number);
+    representation.extent(&number, extent, &representation.extra_state, &error);
+    return error_in(error);
+}
+
+/// Registers a data representation; null procedures do not convert.
+template <class Count, class Register>
+int register_datarep(Register* add, const char* name, const FortranRepresentation<Count>& procedures) {
+    using KeptProcedures = FortranRepresentation<Count>;
+    auto kept = std::make_unique<KeptProcedures>(procedures);
+    const int error =
+        add(name, kept->read ? call_conversion<Count, &KeptProcedures::read> : nullptr,
+            kept->write ? call_conversion<Count, &KeptProcedures::write> : nullptr, call_extent<Count>, kept.get());
+    if (error == MPI_SUCCESS) kept.release();
+    return error;
+}
+
 }  // namespace
 
 const FortranCallers* fortran_callers() {
@@ -207,15 +249,21 @@ FORTRAN_ENTRY(grequest_start, (decltype(FortranGrequest::query) query, decltype(
     give(ierror, error);
 }
 
-// Predefined conversion functions of data representations. They do nothing: the library reports that file functions are not implemented.
+// Predefined conversion functions of data representations. A program passes them and never calls them.
 FORTRAN_ONLY(mpi_conversion_fn_null, (void)) {}
 FORTRAN_ONLY(mpi_conversion_fn_null_c, (void)) {}
-FORTRAN_ENTRY(register_datarep, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {
-    give(ierror, library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));
-}
-FORTRAN_ENTRY(register_datarep_c, (const char*, void*, void*, void*, const MPI_Aint*, int* ierror, size_t)) {
-    give(ierror, library.Register_datarep_c(nullptr, nullptr, nullptr, nullptr, nullptr));
-}
+
+#define REGISTER_DATAREP(name, Name, Count, null)                                                                            \
+    FORTRAN_ENTRY(name, (const char* datarep, FortranConversion<Count>* read, FortranConversion<Count>* write,               \
+                         FortranExtent* extent, const MPI_Aint* extra_state, int* ierror, size_t length)) {                  \
+        const auto given = [](FortranConversion<Count>* procedure) {                                                         \
+            return reinterpret_cast<void*>(procedure) == reinterpret_cast<void*>(f_##null) ? nullptr : procedure;            \
+        };                                                                                                                   \
+        give(ierror, register_datarep<Count>(library.Name, TextIn(datarep, length),                                          \
+                                             {given(read), given(write), extent, *extra_state}));                            \
+    }
+REGISTER_DATAREP(register_datarep, Register_datarep, int, mpi_conversion_fn_null)
+REGISTER_DATAREP(register_datarep_c, Register_datarep_c, MPI_Count, mpi_conversion_fn_null_c)
 
 }  // extern "C"
 

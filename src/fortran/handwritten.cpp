@@ -20,6 +20,7 @@ MPI_Aint value_of(int keyval, void* value) {
         case MPI_UNIVERSE_SIZE:
         case MPI_APPNUM:
         case MPI_WIN_DISP_UNIT:
+        case MPIX_FT:
             return *static_cast<int*>(value);
         case MPI_HOST:
         case MPI_IO:

@@ -7,6 +7,7 @@
 #include "base/phase_name.h"
 #include "base/state.h"
 #include "profile/collectives.h"
+#include "profile/files.h"
 #include "profile/traffic.h"
 #include "profile/waits.h"
 
@@ -49,6 +50,7 @@ void clear_counts() {
     clear_traffic();
     clear_collectives();
     clear_waits();
+    clear_files();
 }
 
 PhaseId current_phase() { return known.get().now; }

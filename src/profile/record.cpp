@@ -20,6 +20,7 @@
 #include "profile/call_site.h"
 #include "profile/collectives.h"
 #include "profile/core_time.h"
+#include "profile/files.h"
 #include "profile/module.h"
 #include "profile/phase.h"
 #include "profile/python_site.h"
@@ -174,6 +175,15 @@ void Recorder::write_down(PhaseId ended) {
             into.record.waits.push_back(std::move(wait));
         },
         &into);
+    if (reports_sizes_) {
+        each_file(
+            [](const FileSum& sum, void* argument) {
+                const RecordSink& into = *static_cast<RecordSink*>(argument);
+                into.record.files.push_back(
+                    {*sum.file, into.recorder.name_of(sum.site), sum.function, sum.calls, sum.bytes, sum.ns});
+            },
+            &into);
+    }
     record.connections = std::move(connections_);
     connections_.clear();
     sort(record);

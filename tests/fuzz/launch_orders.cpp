@@ -117,6 +117,8 @@ const std::string* fuzz_seeds(size_t& count) {
         report.rank = 3;
         report.status = 9;
         report.sentence = "rank 3 was killed";
+        report.finalized = true;
+        report.running = 2;
         return seed(report);
     };
     static const std::string seeds[] = {

@@ -7,6 +7,8 @@
  *   explored N  N times an allreduce of up to 64 KB, a broadcast and an allgather; checks the results
  *   late     phase "late": rank 1 sends to rank 0 after 0.2 s; phase "together": rank 1 enters a barrier after 0.2 s
  *   flush [in] F  3 messages of 8 bytes without a phase or in phase "ring", MPI_Pcontrol(2), waits until file F exists, 2 more messages
+ *   files    phase "files": opens files.dat, 3 collective writes of 1000 bytes at one place, a non-blocking read of 500, a split one of
+ *            200, closes it
  *   spawn    spawns 2 children, which receive 3 messages of 16 bytes each and reply to each
  *   killed   like ring; then rank 1 kills itself at the beginning of phase "last"
  *   abort    like ring; then rank 0 aborts in phase "last"
@@ -84,6 +86,19 @@ static void flush(int in_phase, const char* file) {
     for (int i = 0; i < 2; ++i) pass(8, 1);
 }
 
+static void files(void) {
+    MPI_File file;
+    MPI_Request request;
+    MPIX_Phase_begin(MPI_COMM_WORLD, "files");
+    MPI_File_open(MPI_COMM_WORLD, "files.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    for (int i = 0; i < 3; ++i) MPI_File_write_at_all(file, 3000 * rank + 1000 * i, out, 1000, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_iread_at(file, 3000 * rank, in, 500, MPI_BYTE, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_File_read_ordered_begin(file, in, 200, MPI_BYTE);
+    MPI_File_read_ordered_end(file, in, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+}
+
 static void spawn(char* program) {
     MPI_Comm parent, children;
     char text[16] = "message";
@@ -116,6 +131,8 @@ int main(int argc, char** argv) {
         reduce(atoi(argv[2]));
     } else if (strcmp(mode, "explored") == 0) {
         explored(atoi(argv[2]));
+    } else if (strcmp(mode, "files") == 0) {
+        files();
     } else if (strcmp(mode, "late") == 0) {
         late();
     } else if (strcmp(mode, "flush") == 0) {

@@ -145,6 +145,26 @@ class Matrices(ProfileCase):
         self.assertEqual({row[0] for row in barrier["waiting"]}, {c[0] for c in barrier["collectives"]})
         self.assertGreater(barrier["waits"]["collective"], 0.1)
 
+    def test_files_are_counted_by_call_site(self):
+        """Three writes at one place are one row. Non-blocking and split accesses count when their data have been moved."""
+        profile = self.profile("-n", 2, PATTERN, "files")
+        for rank in range(2):
+            [phase] = profile.of("files", rank)
+            rows = {function: (file, calls, number) for file, site, function, calls, number, seconds in phase["files"]}
+            self.assertEqual(rows, {
+                "MPI_File_open": ("files.dat", 1, 0), "MPI_File_write_at_all": ("files.dat", 3, 3000),
+                "MPI_File_iread_at": ("files.dat", 1, 500), "MPI_File_read_ordered_begin": ("files.dat", 1, 200),
+                "MPI_File_close": ("files.dat", 1, 0)})
+            self.assertEqual(len({row[1] for row in phase["files"]}), 5)
+            for file, site, function, calls, number, seconds in phase["files"]:
+                self.assertRegex(site, r"^pattern\+0x[0-9a-f]+$")
+                self.assertGreater(seconds, 0)
+            self.assertEqual([p for p in profile.phases if p["phase"] != "files" and "files" in p], [])
+        code, out, err = self.run_command(STARLING, "profile", "show", pathlib.Path(self.directory, "p.jsonl.gz"))
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"\n  files.dat +2 +1.40 KB +6.00 KB ")
+        self.assertRegex(out, r"pattern.c:\d+ \(files\) +MPI_File_write_at_all +files.dat +6 +6.00 KB ")
+
     def test_pcontrol_flushes(self):
         """MPI_Pcontrol(2) must write the counts to the file at once, and the phase continues as its next occurrence."""
         for mode, phase in (("flush", ""), ("flush in", "ring")):

@@ -115,6 +115,20 @@ void compare_collectives(const Run& before, const Run& after, bool by_site, doub
     for (const auto& [where, times] : sums) out.add(where, "time in the call", times.first, times.second, seconds, short_time);
 }
 
+/// Compares the time and the bytes of each file.
+void compare_files(const Run& before, const Run& after, double seconds, Changes& out) {
+    std::map<std::string, std::pair<Calls, Calls>> files;
+    Calls whole;
+    for (const auto& [place, calls] : before.file_calls) files[place.file].first.add(calls), whole.add(calls);
+    for (const auto& [place, calls] : after.file_calls) files[place.file].second.add(calls);
+    if (whole.bytes == 0)
+        for (const auto& [place, calls] : after.file_calls) whole.add(calls);
+    for (const auto& [file, calls] : files) {
+        out.add(file, "time in calls for the file", calls.first.seconds, calls.second.seconds, seconds, short_time);
+        out.add(file, "bytes read and written", calls.first.bytes, calls.second.bytes, whole.bytes, short_bytes);
+    }
+}
+
 /// Returns the first lines: what is compared, and in which respect the runs differ from the start.
 std::string what_differs(const Run& before, const Run& after, bool by_site) {
     const bool one_name = before.application == after.application;
@@ -156,6 +170,7 @@ std::string diff(const Run& before, const Run& after, uint32_t top) {
     if (whole.all.messages == 0) whole.all = other.sum.all;
     for (const auto& [name, sum] : names) compare(name, of(one, name), of(other, name), whole, changes);
     compare_collectives(before, after, by_site, whole.seconds, changes);
+    compare_files(before, after, whole.seconds, changes);
     return without_controls(out + changes.text(top));
 }
 

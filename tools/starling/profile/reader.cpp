@@ -120,6 +120,7 @@ struct Reader::Implementation {
     std::unordered_map<uint64_t, Job> jobs;
     std::map<Site, Calls> collectives, file_collectives;  ///< of all complete files, and of the current one
     std::map<WaitPlace, Waits> waiting, file_waiting;
+    std::map<FilePlace, Calls> file_calls, unnamed_file_calls;
     std::vector<Event> events;
     std::unordered_map<uint64_t, CoreUse> core_use;
     SiteNames sites;  ///< of the current file
@@ -136,6 +137,7 @@ struct Reader::Implementation {
     void read_sizes(const Json& object, Lot& lot, Line& line);
     void read_collectives(const Json& object);
     void read_waiting(const Json& object);
+    void read_files(const Json& object);
     void read_connections(const Json& object, const Line& line);
 
     void name_sites();
@@ -282,6 +284,16 @@ void Reader::Implementation::read_waiting(const Json& object) {
     }
 }
 
+void Reader::Implementation::read_files(const Json& object) {
+    const auto found = object.find("files");
+    if (found == object.end()) return;
+    for (const Json& entry : list_of(*found, "\"files\"")) {
+        const Json::array_t& row = row_of(entry, "the accesses to a file", 6);
+        unnamed_file_calls[{text_of(row[0], "a file"), text_of(row[1], "a call site"), text_of(row[2], "a function")}].add(
+            {amount_of(row[3], "a number of calls"), amount_of(row[4], "a number of bytes"), amount_of(row[5], "a time")});
+    }
+}
+
 void Reader::Implementation::read_connections(const Json& object, const Line& line) {
     const auto found = object.find("connections");
     if (found == object.end()) return;
@@ -314,6 +326,7 @@ void Reader::Implementation::phase(const Json& object) {
     read_sizes(object, lot, line);
     read_collectives(object);
     read_waiting(object);
+    read_files(object);
     read_connections(object, line);
     lot.lines.push_back(line);
     told = true;
@@ -346,6 +359,9 @@ void Reader::Implementation::name_sites() {
         collectives[named].add(calls);
     }
     for (const auto& [place, waits] : file_waiting) waiting[{sites.name_of(place.site), place.function}].add(waits);
+    for (const auto& [place, calls] : unnamed_file_calls)
+        file_calls[{place.file, sites.name_of(place.site), place.function}].add(calls);
+    unnamed_file_calls.clear();
     file_collectives.clear();
     file_waiting.clear();
     sites = SiteNames();
@@ -456,6 +472,8 @@ Run Reader::finish() {
     for (auto& [site, calls] : all.collectives)
         all.run.collectives[site] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean, calls.squares * mean};
     for (const auto& [place, waits] : all.waiting) all.run.waiting[place].add(waits, mean);
+    for (const auto& [place, calls] : all.file_calls)
+        all.run.file_calls[place] = {calls.calls * mean, calls.bytes * mean, calls.seconds * mean};
     all.run.core_use.resize(all.run.processes);
     for (auto& [who, use] : all.core_use) all.run.core_use[all.index(who)] = std::move(use);
     for (const Event& event : all.events)

@@ -24,6 +24,7 @@ Run only(const Run& run, const std::string& phase) {
     // These are recorded for the whole run only, so they say nothing about one phase.
     out.collectives.clear();
     out.waiting.clear();
+    out.file_calls.clear();
     out.core_use.clear();
     if (!out.spans.empty()) return out;
     std::set<std::string> names;
@@ -90,8 +91,11 @@ Data report(const Run& all, const ReportWish& wish) {
     add_times(run, out);
     out["rows"]["ranks"] = table.rows.size();
     out["ranks"] = ranks_as_data(run, table, wish.ranks);
-    // Collectives and waits are recorded by call site, not by phase, so they are left out for one phase.
-    if (!one_phase) add_places(run, wish, out);
+    // What is recorded by call site is not recorded by phase, so it is left out for one phase.
+    if (!one_phase) {
+        add_places(run, wish, out);
+        add_files(run, wish, out);
+    }
     add_phases(run, wish, out);
     if (wish.timeline) add_timeline(run, out);
     add_sizes(run, out);

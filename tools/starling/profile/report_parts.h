@@ -9,6 +9,8 @@ namespace starling::analysis {
 void add_times(const Run& run, Data& out);
 /// Adds "waiting" and "collectives", the call sites with the longest times first.
 void add_places(const Run& run, const ReportWish& wish, Data& out);
+/// Adds "accessed_files" and "file_calls", the files and their call sites with the longest times first.
+void add_files(const Run& run, const ReportWish& wish, Data& out);
 /// Adds "phases", the longest first.
 void add_phases(const Run& run, const ReportWish& wish, Data& out);
 /// Adds "timeline": the phases of each rank, in the order of time.

@@ -1,4 +1,4 @@
-// The parts of a report on time: waits, call sites, phases, timeline.
+// The parts of a report on time: waits, call sites, files, phases, timeline.
 #include <algorithm>
 #include <map>
 
@@ -26,6 +26,19 @@ struct PhaseSum {
         waits.add(span.waits);
         partners += static_cast<double>(span.sent.size());
         parts += static_cast<double>(span.parts.size());
+    }
+};
+
+/// The sums over the calls for one file.
+struct FileTotal {
+    double opened = 0, read = 0, written = 0, seconds = 0;
+
+    void add(const std::string& function, const Calls& calls) {
+        const auto names = [&](const char* word) { return function.find(word) != std::string::npos; };
+        if (names("open")) opened += calls.calls;
+        if (names("read")) read += calls.bytes;
+        if (names("write")) written += calls.bytes;
+        seconds += calls.seconds;
     }
 };
 
@@ -70,6 +83,27 @@ void add_places(const Run& run, const ReportWish& wish, Data& out) {
                                {"seconds", calls.seconds}});
     add_rows(out, "waiting", std::move(waiting), wish);
     add_rows(out, "collectives", std::move(collectives), wish);
+}
+
+void add_files(const Run& run, const ReportWish& wish, Data& out) {
+    Data files = Data::array(), places = Data::array();
+    std::map<std::string, FileTotal> totals;
+    for (const auto& [place, calls] : run.file_calls) totals[place.file].add(place.function, calls);
+    for (const auto& [file, total] : heaviest_first(totals, [](const FileTotal& each) { return each.seconds; }))
+        files.push_back({{"file", file},
+                         {"opened", total.opened},
+                         {"read_bytes", total.read},
+                         {"written_bytes", total.written},
+                         {"seconds", total.seconds}});
+    for (const auto& [place, calls] : heaviest_first(run.file_calls, [](const Calls& each) { return each.seconds; }))
+        places.push_back({{"site", place.site},
+                          {"call", place.function},
+                          {"file", place.file},
+                          {"calls", calls.calls},
+                          {"bytes", calls.bytes},
+                          {"seconds", calls.seconds}});
+    add_rows(out, "accessed_files", std::move(files), wish);
+    add_rows(out, "file_calls", std::move(places), wish);
 }
 
 void add_phases(const Run& run, const ReportWish& wish, Data& out) {

@@ -112,6 +112,12 @@ struct WaitPlace {
     auto operator<=>(const WaitPlace&) const = default;
 };
 
+/// A call site at which the program accesses a file, with the MPI function. Its `Calls` have no squares.
+struct FilePlace {
+    std::string file, site, function;
+    auto operator<=>(const FilePlace&) const = default;
+};
+
 /// A process's use of its cores between MPI_Init and MPI_Finalize.
 struct CoreUse {
     bool known = false;          ///< false: the process ended early, or the file is older
@@ -130,6 +136,7 @@ struct Run {
     std::vector<Span> spans;  ///< spans of the run, in the order in which they began
     std::map<Site, Calls> collectives;
     std::map<WaitPlace, Waits> waiting;        ///< waits by place, summed over all processes
+    std::map<FilePlace, Calls> file_calls;     ///< accesses to files by place, summed over all processes
     std::vector<CoreUse> core_use;             ///< by process; from the first file only
     std::vector<ConnectionEvent> connections;  ///< events of connections, in order; from the first file only
     uint64_t finalized = 0, ended_early = 0;   ///< processes that ended with and without MPI_Finalize, over all files

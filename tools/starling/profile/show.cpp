@@ -104,6 +104,23 @@ std::string collectives(const Data& report) {
     return "\nCollective calls, all processes together\n" + table.text() + and_more(report, "collectives");
 }
 
+std::string files(const Data& report) {
+    if (!report.contains("file_calls") || report["file_calls"].empty()) return {};
+    Table sums("lrrrrr", {"file", "opened", "read", "written", "time", "of all time"});
+    for (const Data& row : report["accessed_files"])
+        sums.add({cut(string(row, "file"), 40), short_number(number(row, "opened")), short_bytes(number(row, "read_bytes")),
+                  short_bytes(number(row, "written_bytes")), short_time(number(row, "seconds")),
+                  percent(number(row, "seconds"), number(report, "process_seconds"))});
+    Table places("lllrrrr", {"site", "call", "file", "calls", "bytes", "time", "a call"});
+    for (const Data& row : report["file_calls"]) {
+        const double calls = number(row, "calls"), seconds = number(row, "seconds");
+        places.add({cut(string(row, "site"), 36), string(row, "call"), cut(string(row, "file"), 28), short_number(calls),
+                    short_bytes(number(row, "bytes")), short_time(seconds), short_time(calls > 0 ? seconds / calls : 0)});
+    }
+    return "\nFiles, all processes together\n" + sums.text() + and_more(report, "accessed_files") +
+           "\nCalls for files by call site, all processes together\n" + places.text() + and_more(report, "file_calls");
+}
+
 std::string phases(const Data& report) {
     Table table("llrrrrrrr", {"phase", "mark", "times", "time", "waited", "messages", "bytes", "partners", "on connections"});
     for (const Data& row : report["phases"]) {
@@ -221,8 +238,8 @@ std::string name_of(const Data& report, const Data& process) {
 
 std::string show(const Data& report) {
     return without_controls(head(report) + "\n" + string(report, "headline") + "\n" + times(report) + ranks_as_text(report) +
-                            waiting_places(report) + collectives(report) + phases(report) + sizes(report) + pairs(report) +
-                            between_hosts(report) + paths(report) + gain(report));
+                            waiting_places(report) + collectives(report) + files(report) + phases(report) + sizes(report) +
+                            pairs(report) + between_hosts(report) + paths(report) + gain(report));
 }
 
 }  // namespace starling::analysis

@@ -1,0 +1,62 @@
+// Stores a file on its device, once per host: processes of one host that have opened the same file share its pages.
+#include <vector>
+
+#include "base/error.h"
+#include "collective/communicator/creation.h"
+#include "file/file.h"
+#include "file/gather.h"
+#include "file/system_call.h"
+#include "link/job.h"
+
+namespace starling::file {
+
+namespace {
+
+/// What a member publishes about its open file.
+struct SyncPlace {
+    uint64_t device = 0, inode = 0;
+    uint64_t for_host = 0;  ///< OpenFile::syncs_for_host()
+    bool operator==(const SyncPlace&) const = default;
+};
+
+/// Returns the lowest rank on the host of `rank` that syncs for it; `rank` itself if none does.
+int leader_of(const comm::Group& group, const std::vector<SyncPlace>& places, int rank) {
+    const SyncPlace& mine = places[static_cast<size_t>(rank)];
+    for (int other = 0; mine.for_host && other < rank; ++other)
+        if (places[static_cast<size_t>(other)] == mine && link::on_this_host(group.at(other))) return other;
+    return rank;
+}
+
+/// Chooses the leaders on all members. Collective.
+int choose_leaders(File& file) {
+    SyncPlace mine{file.device, file.inode, 0};
+    mine.for_host = system_call([&] { return file.system->syncs_for_host(); });
+    std::vector<SyncPlace> places;
+    const int failed = gather(file, mine, places);
+    const collective::ErrorHere here(failed);
+    const int leader = failed ? -1 : leader_of(file.comm->local_group(), places, file.comm->rank);
+    int64_t follows = leader != file.comm->rank;
+    const int error = agree_on(file, {}, here.or_else(MPI_SUCCESS), "synchronization of the file", &follows);
+    if (error) return error;
+    file.sync_leader = leader;
+    file.sync_is_shared = follows != 0;
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int sync(File& file, int error) {
+    constexpr char kWhat[] = "synchronization of the file";
+    if (file.sync_leader < 0 || file.sync_is_shared) {
+        // A leader must find the data of all that it syncs for: they have finished their writes when they vote.
+        if (const int failed = agree_on(file, {}, error, kWhat)) return failed;
+        if (file.sync_leader < 0)
+            if (const int failed = choose_leaders(file)) return failed;
+    }
+    if (!error && file.sync_leader == file.comm->rank)
+        if (const int failed = system_call([&] { return file.system->sync(); }))
+            error = fail_of(failed, "synchronize", file.name);
+    return agree_on(file, {}, error, kWhat);
+}
+
+}  // namespace starling::file

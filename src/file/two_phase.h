@@ -1,0 +1,22 @@
+// Collective transfers in two phases: aggregators own disjoint, aligned domains of the file; in each round the data moves between all
+// members and the aggregators' buffers (through shared memory within a host, by messages between hosts), and the aggregators read or write
+// large runs while the next round's data moves.
+#pragma once
+
+#include "collective/core/task.h"
+#include "collective/core/view.h"
+#include "file/file.h"
+
+namespace starling::file {
+
+/// The bits that the tags of a transfer's messages may have besides those of `v`.
+inline constexpr int kTwoPhaseTags = 0x60000000;
+
+/// A collective transfer of all members of the file. `v`: a view of the exchange of the file's communicator, drawn for this call. Every
+/// member must await the task, even one whose arguments are wrong (`error`: its error class, with failure_text()). The result is the same
+/// kind of result on all members: if any failed, all fail. `moved` as in transfer.h. The strategy (two phases, or each for itself) is
+/// chosen from what all members published, alike on all.
+collective::Task write_together(File& file, collective::View v, FileTransfer transfer, int error, int64_t& moved);
+collective::Task read_together(File& file, collective::View v, FileTransfer transfer, int error, int64_t& moved);
+
+}  // namespace starling::file
