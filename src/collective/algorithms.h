@@ -30,6 +30,10 @@ namespace starling::collective {
 /// other pieces have intermediate values.
 Task reduce_around(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op);
 
+/// The linear allgather with this rank's own block elsewhere, at `own`: sends it from there, and copies it into `blocks` at the end. A copy
+/// that has just been written would be slower to send, because its cache lines are modified.
+Task allgather_linear_from(View v, const void* own, int64_t count, const Datatype& type, Blocks blocks);
+
 /// All-to-all in place: the blocks to send are in the receive buffer. Copies them, then exchanges them pairwise.
 Task alltoall_in_place(View v, Blocks blocks);
 

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/saved_failure.h"
+#include "collective/core/buffers.h"
 #include "collective/multicast_channel.h"
+#include "collective/survivors/agreements.h"
 #include "comm/member_hosts.h"
+#include "message/error_marker.h"
 #include "message/point_to_point.h"
 #include "progress/flag_wait.h"
 
@@ -28,6 +32,7 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         local_base = comm.local_first ? 0 : remote_size;
         remote_base = comm.is_inter && comm.local_first ? local_size : 0;
         size = local_size + remote_size;
+        if (channel_.revoked()) stage.revoke();
         if (steers() && !comm.is_inter && is_of_one_job()) steering_ = std::make_unique<AlgorithmOverride>();
     }
 
@@ -44,14 +49,31 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
         message::start_receive(request, channel_, buffer, count, type, source, tag);
     }
 
+    void start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes, int destination,
+                      int tag) override {
+        request.of_all = true;
+        message::start_eager_send(request, channel_, &marker, bytes, byte_type(), destination, tag);
+    }
+
     bool withdraw(message::ReceiveRequest& request) override { return message::cancel_receive(request); }
     void throw_away(uint64_t bytes, int source, int tag) override;
+    void revoke() override { stage.revoke(); }
 
-    Cast* cast(int tag) override { return ChannelCast::pays_for_short(comm_, leading_hosts()) ? turns(tag) : nullptr; }
-    Cast* turns(int tag) override {
+    Cast* cast(int tag) override { return ChannelCast::pays_for_short(comm_, leading_hosts()) ? channel_cast(tag) : nullptr; }
+    Cast* turns(int tag) override { return may_take_turns() ? channel_cast(tag) : nullptr; }
+    Cast* channel_cast(int tag) {
         // The result must not depend on whether the multicast channel exists already, because members reach this point at different times.
-        if (tag < ChannelCast::first_call(comm_)) return nullptr;
-        return cast_tried_ ? cast_.get() : make_cast();
+        if (cast_tried_) return tag < first_cast_ ? nullptr : cast_.get();
+        if (!ChannelCast::may_exist(comm_)) return nullptr;
+        first_cast_ = ChannelCast::first_call(comm_, is_of_one_job());
+        return tag < first_cast_ ? nullptr : make_cast();
+    }
+    /// Returns whether long calls may take turns. In jobs that go on after deaths, members that have learned of a death and others could
+    /// take different ways (docs/multicast.md, "What is missing").
+    bool may_take_turns() {
+        if (!ChannelCast::may_exist(comm_)) return false;
+        if (!may_take_turns_) may_take_turns_ = !link::self().job->segment().header().recovers && is_of_one_job();
+        return *may_take_turns_;
     }
     bool each_has_its_host() override { return !hosts() && alone_; }
     ChannelCast* made_cast() const { return cast_.get(); }
@@ -89,8 +111,10 @@ class CommExchange final : public Exchange, public comm::CollectiveState {
     message::MatchContext& channel_;
     HostMap hosts_;
     bool hosts_known_ = false;
-    bool alone_ = false;  ///< whether there are several hosts, each with one participant
+    bool alone_ = false;                  ///< whether there are several hosts, each with one participant
+    std::optional<bool> may_take_turns_;  ///< empty: not known yet
     bool cast_tried_ = false;
+    int first_cast_ = 0;  ///< number of the first call that may use multicast; only with `cast_tried_`
     std::unique_ptr<ChannelCast> cast_;
 
     /// A receive whose message is discarded, with its buffer.
@@ -115,6 +139,7 @@ void CommExchange::throw_away(uint64_t bytes, int source, int tag) {
 }
 
 CommExchange::~CommExchange() {
+    close_agreements(comm_);
     for (auto& one : waste_)
         // If a message is already arriving in this buffer, the receive cannot be cancelled, so the buffer is never freed.
         if (!one->request.done && !message::cancel_receive(one->request)) (void)one.release();
@@ -181,7 +206,7 @@ Task settle_cast(const ChannelCast& cast) {
 }  // namespace
 
 Task open_cast(comm::Comm& comm) {
-    if (ChannelCast::first_call(comm) > 0 || comm.size == 1) return Task::completed(MPI_SUCCESS);
+    if (ChannelCast::first_call(comm, true) > 0 || comm.size == 1) return Task::completed(MPI_SUCCESS);
     CommExchange& exchange = comm_exchange(comm);
     exchange.turns(0);
     const ChannelCast* cast = exchange.made_cast();
@@ -203,6 +228,13 @@ void TaggedExchange::start_send(message::SendRequest& request, const void* buffe
     request.of_all = of_all_;
     message::start_send(request, channel_, buffer, count, type, ranks_[static_cast<size_t>(destination)], tag_of(tag),
                         message::SendMode::standard);
+}
+
+void TaggedExchange::start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes,
+                                  int destination, int tag) {
+    request.of_all = of_all_;
+    message::start_eager_send(request, channel_, &marker, bytes, byte_type(), ranks_[static_cast<size_t>(destination)],
+                              tag_of(tag));
 }
 
 void TaggedExchange::start_receive(message::ReceiveRequest& request, void* buffer, int64_t count,

@@ -35,6 +35,10 @@ class PlanExchange final : public Exchange {
                        int source, int tag) override {
         all_.start_receive(request, buffer, count, type, source, tag);
     }
+    void start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes, int destination,
+                      int tag) override {
+        all_.start_marker(request, marker, bytes, destination, tag);
+    }
     bool withdraw(message::ReceiveRequest& request) override { return all_.withdraw(request); }
     void throw_away(uint64_t bytes, int source, int tag) override { all_.throw_away(bytes, source, tag); }
     const HostMap* hosts() override { return all_.hosts(); }
@@ -60,6 +64,8 @@ class TaggedExchange : public Exchange {
                     int destination, int tag) override;
     void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                        int source, int tag) override;
+    void start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes, int destination,
+                      int tag) override;
     bool withdraw(message::ReceiveRequest& request) override;
     void throw_away(uint64_t bytes, int source, int tag) override;
 

@@ -13,24 +13,26 @@ void know_cast(View& v) {
     if (!v.cast && v.whole_side() && v.exchange->each_has_its_host()) v.cast = v.exchange->cast(v.tag);
 }
 
-/// Sets whether the leaders of the call's hosts, or all participants if each has its own host, can multicast in turns. Only long data does, so
-/// other calls need not create the channel. Between groups the local view's steps share one tag, so they take no turns.
+/// Sets whether the leaders of the call's hosts can multicast in turns. Only long data does, so other calls need not create the channel.
+/// Between groups the local view's steps share one tag, so they take no turns. If measured times decide, neither does a call that may last as
+/// long as the program computes, nor one whose blocks of a host are apart: the turns would need memory for a second copy of the result.
 void know_turns(View& v, CallParameters& call) {
     if ((call.bytes <= kLeastOfTurns && !has_override(call.kind)) || v.exchange->inter()) return;
-    const HostMap* const hosts = v.exchange->hosts();
-    const bool leads = hosts ? v.members == hosts->leaders.data() : v.whole_side() && v.exchange->each_has_its_host();
-    if (!leads && !call.two_levels) return;
+    if (!call.network && !call.two_levels) return;
     Cast* const cast = v.exchange->turns(v.tag);
-    call.turns = cast != nullptr;
-    if (leads) v.turns = cast;
+    if (!cast || (cast->measures() && !(v.blocking && (call.network || call.consecutive)))) return;
+    call.turns = true;
+    v.turns = cast;
 }
 
 CallParameters call_of(CollectiveKind kind, const View& v, uint64_t bytes) {
     CallParameters call{kind, v.n, bytes};
     call.network = v.network;
-    if (const HostMap* hosts = v.whole_side() ? v.exchange->hosts() : nullptr) {
-        call.two_levels = true;
-        call.consecutive = hosts->contiguous;
+    if (v.whole_side()) {
+        const HostMap* const hosts = v.exchange->hosts();
+        call.two_levels = hosts != nullptr;
+        call.consecutive = hosts && hosts->contiguous;
+        call.network = v.exchange->each_has_its_host();
     }
     call.multicast = v.cast != nullptr;
     return call;
@@ -42,12 +44,18 @@ CallParameters call_of(CollectiveKind kind, const View& v, int64_t count, const 
     return call;
 }
 
-/// Starts the algorithm chosen for a call.
-template <class Signature, class... Arguments>
-Task chosen(const CallParameters& call, View v, const Arguments&... arguments) {
+/// Chooses the algorithm for a call and reports it to the profile. The operations that it calls are not steered.
+const Algorithm& noted_choice(const CallParameters& call, View& v) {
     const Algorithm& algorithm = choose(v, call);
     note_choice(v, algorithm, call);
     v.steering = nullptr;
+    return algorithm;
+}
+
+/// Starts the algorithm chosen for a call.
+template <class Signature, class... Arguments>
+Task chosen(const CallParameters& call, View v, const Arguments&... arguments) {
+    const Algorithm& algorithm = noted_choice(call, v);
     return (*std::get_if<Signature*>(&algorithm.function))(v, arguments...);
 }
 
@@ -102,9 +110,14 @@ Task scatter(View v, Blocks send, void* receive, int64_t count, const Datatype& 
 }
 
 Task allgather(View v, const void* send, int64_t count, const Datatype& type, Blocks receive) {
-    if (send != MPI_IN_PLACE)
-        v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
-    if (v.n == 1) return Task::completed(v.error);
+    const auto copy_own = [&] {
+        if (send != MPI_IN_PLACE)
+            v.note(datatype::copy(type, count, send, receive.type(v.me), receive.count(v.me), receive.at(v.me)));
+    };
+    if (v.n == 1) {
+        copy_own();
+        return Task::completed(v.error);
+    }
     know_cast(v);
     CallParameters call = call_of(CollectiveKind::allgather, v, receive.bytes(0));
     call.uniform = receive.uniform();
@@ -116,12 +129,17 @@ Task allgather(View v, const void* send, int64_t count, const Datatype& type, Bl
         return Task::completed(v.error);
     }
     know_turns(v, call);
-    return chosen<signature::allgather>(call, v, receive);
+    const Algorithm& algorithm = noted_choice(call, v);
+    signature::allgather* const run = *std::get_if<signature::allgather*>(&algorithm.function);
+    if (run == allgather_linear && send != MPI_IN_PLACE) return allgather_linear_from(v, send, count, type, receive);
+    copy_own();
+    return run(v, receive);
 }
 
 Task alltoall(View v, bool in_place, Blocks send, Blocks receive) {
     if (in_place) return alltoall_in_place(v, receive);
     CallParameters call{CollectiveKind::alltoall, v.n, receive.bytes(0)};
+    call.network = v.network || v.exchange->each_has_its_host();
     call.uniform = receive.uniform();
     if (!call.uniform) call.bytes = 0;  // members may see different sizes, so the size must not affect the selection
     return chosen<signature::alltoall>(call, v, send, receive);
@@ -136,8 +154,11 @@ Task reduce_scatter(View v, const void* send, void* receive, Shares shares, cons
 Task scan(View v, const void* send, void* receive, int64_t count, const Datatype& type, const Op& op, bool exclusive) {
     if (count == 0) return Task::completed(v.error);
     if (v.n == 1) return exclusive ? Task::completed(v.error) : copied(send, receive, count, type);
-    return chosen<signature::scan>(call_of(CollectiveKind::scan, v, count, type, op), v, send, receive, count, type, op,
-                                   exclusive);
+    // Between hosts the number of rounds decides, even if some participants share a host. Within one, the chain sends fewer messages, and
+    // the first ranks begin the next scan while the last ones still wait.
+    CallParameters call = call_of(CollectiveKind::scan, v, count, type, op);
+    call.network = v.network || v.exchange->hosts() || v.exchange->each_has_its_host();
+    return chosen<signature::scan>(call, v, send, receive, count, type, op, exclusive);
 }
 
 }  // namespace starling::collective

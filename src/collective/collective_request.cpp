@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/kept_memory.h"
+#include "collective/core/exchange.h"
 #include "collective/shm/stage_owner.h"
 #include "message/wait_report.h"
 #include "progress/engine.h"
@@ -46,7 +47,8 @@ int run(Task task, const OperationLabel& label) {
 void report_wait(const OperationLabel& label, progress::WaitReporter& teller) {
     if (!label.channel) return;
     if (label.number) teller.in_collective(label.channel->context(), label.number);
-    message::report_collective(*label.channel, label.tag, teller);
+    const message::OperationTags tags{label.tag, label.tags, Exchange::second_tag(label.tag_bits)};
+    message::report_collective(*label.channel, tags, teller);
     if (label.stage && label.stage->node()) label.stage->node()->sync().report_awaited(teller);
 }
 

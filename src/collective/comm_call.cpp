@@ -1,6 +1,7 @@
 #include "collective/comm_call.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/current_function.h"
@@ -55,12 +56,50 @@ Task beside_node(const CommCall& call, Task by_messages) {
     return one_after_the_other(std::move(skipped), std::move(by_messages));
 }
 
+/// Returns the index in StageMeter of the operations that are measured; -1: of others. A reduction by messages was slower everywhere.
+int metered_kind(CollectiveKind kind) {
+    switch (kind) {
+        case CollectiveKind::bcast:
+            return 0;
+        case CollectiveKind::allgather:
+            return 1;
+        case CollectiveKind::alltoall:
+            return 2;
+        default:
+            return -1;
+    }
+}
+
 }  // namespace
 
 void CommCall::run_in_turn(QueueTurn turn, Task making) { run(settle(std::move(turn), std::move(making))); }
 
+bool CommCall::messages_are_faster(const CallParameters& call) {
+    const int kind = metered_kind(call.kind);
+    if (kind < 0 || inter() || view.steering || has_override(call.kind)) return false;
+    StageTimes& times = stage.meter()->of(static_cast<size_t>(kind), call.bytes);
+    if (times.is_decision_due()) {
+        const std::array<int64_t, 2> mine = times.times();
+        std::array<int64_t, 2> sums{};
+        // After a failed sum the stage is unusable, so the operation itself reports the error.
+        if (run(node::allreduce(on_node(), exchange, mine.data(), sums.data(), 2, datatype::predefined(MPI_INT64_T),
+                                datatype::predefined(MPI_SUM)),
+                label(calling)) != MPI_SUCCESS)
+            return false;
+        times.decide(sums);
+    }
+    const StageTimes::Call next = times.next();
+    way_ = next.way;
+    if (next.measured) {
+        timed_ = &times;
+        began_ = now_ns();
+    }
+    return next.way == StageWay::messages;
+}
+
 int run(const CommCall& call, Task task) {
     const int error = task.handle() ? run(std::move(task), call.label(calling)) : task.result();
+    call.complete();
     delay_at("collective operation left");
     return error;
 }

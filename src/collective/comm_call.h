@@ -3,10 +3,12 @@
 // them. All members of the communicator make the same calls in the same order.
 #pragma once
 
+#include "base/clock.h"
 #include "collective/algorithm_choice.h"
 #include "collective/channel_exchange.h"
 #include "collective/core/buffers.h"
 #include "collective/core/operation_label.h"
+#include "collective/core/stage_meter.h"
 #include "collective/core/view.h"
 #include "collective/shm/driver.h"
 
@@ -35,7 +37,7 @@ class CommCall {
     /// Returns a task that runs the task choose(*this), once it is known whether the communicator has a shared-memory stage.
     template <class Choose>
     Task when_known(Choose choose);
-    /// Returns whether the table chooses the shared-memory stage for the call.
+    /// Returns whether the table, and for long calls of two processes their measured times, choose the shared-memory stage.
     bool fits_node(CallParameters call) {
         // Blocks of different sizes do not use the stage: members may know different sizes, so sizes must not decide.
         if (!stage.node_of_all() || !call.uniform) return false;
@@ -43,6 +45,7 @@ class CommCall {
         call.node = true;
         const Algorithm& algorithm = choose(view, call);
         if (!(algorithm.needs & kSharedMemory)) return false;
+        if (call.bytes >= StageMeter::kShortest && stage.meter() && blocking_ && messages_are_faster(call)) return false;
         note_choice(view, algorithm, call);
         return true;
     }
@@ -59,17 +62,27 @@ class CommCall {
 
     /// Returns whether this is a start of a persistent operation.
     bool is_planned() const { return alone_; }
+    /// Adds the time of the complete call to the stage's meter, if it is measured there.
+    void complete() const {
+        if (timed_) [[unlikely]]
+            timed_->add(way_, now_ns() - began_);
+    }
     /// Returns whether no other operation can use the stage while this one does.
     bool has_stage_to_itself() const { return alone_ || blocking_; }
 
   private:
     static void run_in_turn(QueueTurn turn, Task making);
+    /// Returns whether the stage's meter chooses messages for a blocking call. If a decision is due, all members make it here.
+    bool messages_are_faster(const CallParameters& call);
     template <class Choose>
     static Task later(QueueTurn turn, Task making, CommCall call, Choose choose);
 
     comm::Comm& comm_;
     bool blocking_;
     bool alone_ = false;  ///< whether the stage belongs to this operation alone
+    StageWay way_ = StageWay::stage;
+    StageTimes* timed_ = nullptr;  ///< the times to which this call's is added; null: it is not measured
+    uint64_t began_ = 0;           ///< ns; only with timed_
 };
 
 /// Runs the operation's task to its end. Blocks; wait reports describe it as this thread's call.

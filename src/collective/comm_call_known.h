@@ -5,6 +5,7 @@
 
 #include "collective/comm_call.h"
 #include "collective/shm/operation_queue.h"
+#include "message/revocation.h"
 #include "profile/collectives.h"
 
 namespace starling::collective {
@@ -23,6 +24,7 @@ Task CommCall::later(QueueTurn given, Task making, CommCall call, Choose choose)
 template <class Choose>
 Task CommCall::when_known(Choose choose) {
     if (!stage.is_known(comm_)) [[unlikely]] {
+        if (comm_.collective.revoked()) return Task::completed(message::why_revoked());
         QueueTurn turn(stage.callers());
         Task making = stage.make(comm_, exchange);
         if (!blocking_) {

@@ -11,11 +11,6 @@ namespace {
 /// nothing.
 constexpr int kWorthAfter = 4;
 
-/// Fewest hosts for which the scheme `auto` sends short messages to groups. On 16 hosts a group makes a barrier 1.5 times as fast as messages,
-/// and a broadcast of 1 KB 1.17 times; with fewer hosts the gain does not repay the group's creation
-/// (docs/measurements/multicast-2026-11-24.md). Long allgathers measure instead (WayMeter).
-constexpr size_t kFewestShort = 16;
-
 Multicast scheme_of(const comm::Comm& comm) {
     const Multicast all = config().multicast;
     return all == Multicast::off || comm.hints.multicast == Multicast::automatic ? all : comm.hints.multicast;
@@ -29,21 +24,24 @@ uint64_t context_of(const comm::Comm& comm, const link::Process& first) {
 
 }  // namespace
 
-int ChannelCast::first_call(const comm::Comm& comm) {
+bool ChannelCast::may_exist(const comm::Comm& comm) {
     // With encryption there is no multicast, because a group's key does not authenticate individual members.
-    if (config().encryption) return kNever;
+    return !config().encryption && scheme_of(comm) != Multicast::off;
+}
+
+int ChannelCast::first_call(const comm::Comm& comm, bool of_one_job) {
+    if (!may_exist(comm)) return kNever;
     switch (scheme_of(comm)) {
-        case Multicast::off:
-            return kNever;
         case Multicast::automatic:
-            return kWorthAfter;
+            // The jobs of a communicator may have different schemes. Without a decision of their user they send messages, which all expect.
+            return of_one_job ? kWorthAfter : kNever;
         default:
             return 0;
     }
 }
 
 bool ChannelCast::pays_for_short(const comm::Comm& comm, size_t hosts) {
-    return hosts >= (scheme_of(comm) == Multicast::automatic ? kFewestShort : kFewest);
+    return hosts >= kFewest && scheme_of(comm) != Multicast::automatic;
 }
 
 ChannelCast::ChannelCast(const comm::Comm& comm, const std::vector<int>& leaders, int mine)

@@ -24,7 +24,7 @@ class ChannelCast final : public Cast {
     void hasten() override {
         if (channel_) multicast::hasten(*channel_);
     }
-    WayMeter& ways() override { return ways_; }
+    WayMeter& ways(bool among_leaders) override { return ways_[among_leaders]; }
     bool measures() const override { return measures_; }
     void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory, uint64_t bytes) override;
     bool withdraw(multicast::MulticastReceive& receive) override;
@@ -33,18 +33,21 @@ class ChannelCast final : public Cast {
     /// Returns whether the communicator's creation may return (multicast::settled()).
     bool settled() const { return !channel_ || multicast::settled(*channel_); }
 
-    /// Returns the number of the communicator's first call that may use multicast; kNever: none may.
-    static int first_call(const comm::Comm& comm);
+    /// Returns whether any call of the communicator may use multicast: neither scheme nor encryption forbids it.
+    static bool may_exist(const comm::Comm& comm);
+    /// Returns the number of the communicator's first call that may use multicast; kNever: none may. `of_one_job`: whether all participants belong
+    /// to one job.
+    static int first_call(const comm::Comm& comm, bool of_one_job);
     static constexpr int kNever = INT_MAX;  ///< above the tags of persistent operations too
     /// Fewest hosts for which multicast is used. With fewer hosts, one additional message is cheaper than a multicast group.
     static constexpr size_t kFewest = 3;
     /// Returns whether barriers, broadcasts, short reductions and short allgathers over that many hosts use multicast (docs/multicast.md, "When
-    /// groups pay").
+    /// groups pay"). The scheme `auto` has no measured times for them.
     static bool pays_for_short(const comm::Comm& comm, size_t hosts);
 
   private:
     const bool measures_;  ///< whether measured times choose the way of long allgathers
-    WayMeter ways_;
+    WayMeter ways_[2];
     multicast::Channel* channel_ = nullptr;  ///< channel of the multicast group; null: no multicast, so sends use the tree
 };
 

@@ -19,9 +19,12 @@ constexpr std::string_view kKindNames[kKinds] = {"barrier", "bcast",     "reduce
                                                  "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
 
 constexpr CallRange up_to(int ranks, uint64_t bytes) { return {ranks, bytes}; }
-constexpr CallRange up_to_on_one_host(int ranks) { return {ranks, kAnyBytes, 0, 0, false, true}; }
+constexpr CallRange up_to_on_one_host(int ranks, uint64_t bytes = kAnyBytes) { return {ranks, bytes, 0, 0, false, true}; }
 /// Blocks or vectors that are so long that leaders multicast them in turns, where they can.
 constexpr CallRange turns_above(uint64_t bytes) { return {kAnyRanks, kAnyBytes, 0, bytes, true}; }
+constexpr CallRange longer_than(uint64_t bytes) { return {kAnyRanks, kAnyBytes, 0, bytes}; }
+/// Sizes above `bytes`, up to `most_bytes`, of calls with few participants.
+constexpr CallRange sizes_between(uint64_t bytes, uint64_t most_bytes, int ranks) { return {ranks, most_bytes, 0, bytes}; }
 constexpr CallRange more_than(int ranks, int up_to_ranks, uint64_t bytes) { return {up_to_ranks, bytes, ranks}; }
 constexpr CallRange always = up_to(kAnyRanks, kAnyBytes);
 
@@ -107,7 +110,7 @@ std::string algorithms_of(CollectiveKind kind) {
 bool has_room(const CallRange& window, const CallParameters& call) {
     return call.n <= window.ranks && call.n > window.more_ranks_than && call.bytes <= window.bytes &&
            (call.bytes > window.more_bytes_than || window.more_bytes_than == 0) && !(window.turns && !call.turns) &&
-           !(window.one_host && call.network);
+           !(window.one_host && (call.network || call.two_levels));
 }
 
 void describe(std::string& text, const CallRange& window) {
@@ -130,7 +133,8 @@ bool can_serve(const Algorithm& algorithm, const CallParameters& call) {
     if (needs & kSharedMemory && !(call.node && call.bytes <= node_limit(call.kind, call.n, call.pieces))) return false;
     if (needs & kHosts && !(call.two_levels && (call.commutative || call.consecutive))) return false;
     if (needs & kMulticast && !call.multicast) return false;
-    if (needs & kTurns && (!call.turns || call.two_levels)) return false;
+    if (needs & kTurns && !call.turns) return false;
+    if (needs & kOwnHosts && !call.network) return false;
     if (needs & kCommutative && !call.commutative) return false;
     if (needs & kPowerOfTwo && (call.n & (call.n - 1)) != 0) return false;
     return !(needs & kUniform) || call.uniform;

@@ -60,13 +60,14 @@ enum Needs : uint8_t {
     kHosts = 8,  ///< several hosts, one with several participants; consecutive ranks on each host, or a commutative operation
     kSharedMemory = 16,  ///< the call has the shared-memory stage, and its size fits
     kMulticast = 32,     ///< multicast among the hosts' leaders is available, and pays
-    kTurns = 64          ///< each participant leads its host, and they can multicast in turns
+    kTurns = 64,         ///< the leaders of the participants' hosts can multicast in turns
+    kOwnHosts = 128      ///< no two participants share a host
 };
 
 inline constexpr int kAnyRanks = 1 << 30;
 inline constexpr uint64_t kAnyBytes = ~uint64_t{0};
 /// Blocks, in bytes, up to which an allgather never multicasts in turns.
-inline constexpr uint64_t kLeastOfTurns = 16 << 10;
+inline constexpr uint64_t kLeastOfTurns = 32 << 10;
 
 /// A range of calls for which the table chooses the algorithm if no variable does. With ranks = 0 it matches no call.
 struct CallRange {
@@ -75,7 +76,7 @@ struct CallRange {
     int more_ranks_than = 0;
     uint64_t more_bytes_than = 0;
     bool turns = false;     ///< whether the range has only calls whose leaders can multicast in turns
-    bool one_host = false;  ///< whether the range excludes calls whose participants are all on different hosts
+    bool one_host = false;  ///< whether the range excludes calls whose participants are on several hosts
 };
 
 struct Algorithm {
@@ -98,10 +99,9 @@ struct CallParameters {
     bool pieces = false;       ///< whether the stage may run the call piece by piece; only with `node`
     bool two_levels = false;   ///< whether participants are on several hosts, and some share one
     bool consecutive = false;  ///< whether each host's ranks are consecutive; only with `two_levels`
-    bool network = false;      ///< whether no two participants share a host
+    bool network = false;      ///< whether no two participants share a host; for a scan, whether not all share one
     bool multicast = false;    ///< whether multicast to all other participants is available and pays for short data
-    /// Whether the participants, or with `two_levels` the leaders of their hosts, can multicast long data in turns.
-    bool turns = false;
+    bool turns = false;        ///< whether the leaders of the participants' hosts can multicast long data in turns
 };
 
 /// Returns the algorithm for a call: the override if it can serve the call, else the table's choice.

@@ -27,17 +27,21 @@ Group* number_all(Group* local, Group* remote, bool local_first) {
     return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
 }
 
-/// Returns whether the context id was drawn. Predefined ids are not drawn, and are used again when a program initializes anew.
+void revoke_collectives(message::MatchContext& channel) {
+    const auto* const comm = static_cast<const Comm*>(channel.owner);
+    if (comm && comm->collective_state) comm->collective_state->revoke();
+}
+
+uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<uint64_t>(plane); }
+
+}  // namespace
+
 bool is_drawn(uint64_t context) {
     const job::JobId job = link::self().job->address().id;
     for (uint64_t number = kWorldNumber; number <= kShmemSharedNumber; ++number)
         if (context == make_context(job, number)) return false;
     return true;
 }
-
-uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<uint64_t>(plane); }
-
-}  // namespace
 
 uint64_t new_context() {
     const job::JobSegment& segment = link::self().job->segment();
@@ -67,13 +71,18 @@ Comm::Comm(uint64_t context, Group* local, int my_rank, Group* remote, bool firs
       errhandler((handler ? handler : errors_are_fatal())->retain()) {
     point_to_point.connect_hint = &hints.connect;
     point_to_point.owner = this;
+    collective.owner = this;
+    message::revoke_if_early(collective);
 }
 
 Comm::~Comm() { errhandler->release(); }
 
 message::MatchContext& Comm::channel(Plane plane) {
     auto& channel = others_[static_cast<uint32_t>(plane) - kFirstOther];
-    if (!channel) channel = std::make_unique<message::MatchContext>(on_plane(context(), plane), peers(), rank);
+    if (!channel) {
+        channel = std::make_unique<message::MatchContext>(on_plane(context(), plane), peers(), rank);
+        if (collective.revoked()) channel->set_revoked(false);
+    }
     return *channel;
 }
 
@@ -113,6 +122,7 @@ void drop(Comm* comm) {
 
 void make_predefined() {
     progress::teller_upcalls.communicator = describe_communicator;
+    message::on_revoked = revoke_collectives;
     KeptMemory::fill();
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();

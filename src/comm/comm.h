@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/handle.h"
@@ -17,6 +18,7 @@
 #include "comm/reference_guard.h"
 #include "link/job.h"
 #include "message/channel.h"
+#include "message/revocation.h"
 #include "mpi.h"
 
 namespace starling::message {
@@ -35,6 +37,7 @@ enum class Plane : uint32_t {
     partitions = 6,   ///< partitions of partitioned communication, under tags that the sender chooses
 };
 inline constexpr uint64_t kPlaneMask = 15;
+static_assert(static_cast<uint64_t>(Plane::collective) == message::kMembersPlane);
 
 /// Returns the context id of the `number`th context drawn in a job, plane 0. The numbers of all jobs lie on one circle of 2^60; each job
 /// uses consecutive ones from a random start, its id. So numbers of two jobs coincide about as rarely as two random numbers, however many
@@ -47,6 +50,8 @@ inline constexpr uint64_t kShmemWorldNumber = 3, kShmemSharedNumber = 4;
 /// The value in place of a context id if this host can draw no more. A process that draws a context id for others sends them this value,
 /// and the creation fails on all.
 inline constexpr uint64_t kNoContext = ~uint64_t{0};
+/// Returns whether the context id was drawn. Predefined ids are not drawn, and are used again when a program initializes anew.
+bool is_drawn(uint64_t context);
 /// Draws a context id that is unique in the universe, from a counter in the header of this process's job segment. Lock-free.
 uint64_t new_context();
 /// Checks a drawn context id. Returns MPI_ERR_OTHER with failure_text() for kNoContext.
@@ -55,6 +60,14 @@ int check_context(uint64_t context);
 /// The data that src/collective attaches to a communicator (its exchange, counters, shared-memory stage), created there at first use.
 struct CollectiveState {
     virtual ~CollectiveState() = default;
+    /// Called when the communicator was revoked: later operations fail.
+    virtual void revoke() = 0;
+};
+
+/// The failed members of a communicator that this process knows, by their ranks in the collective match context.
+struct KnownFailures {
+    std::vector<int> ranks;   ///< in the order in which they were found; new ones are appended
+    size_t acknowledged = 0;  ///< number of them, from the first on, that the program has acknowledged
 };
 
 /// A process topology; immutable and shared between a communicator and its duplicates.
@@ -101,6 +114,7 @@ struct Comm {
     /// which my_rank() uses.
     message::MatchContext collective;
     std::unique_ptr<CollectiveState> collective_state;
+    KnownFailures failures;
 
     Errhandler* errhandler;           ///< error handler of the communicator; never null
     bool errhandler_was_set = false;  ///< whether MPI_Comm_set_errhandler was called

@@ -9,6 +9,7 @@
 #include "base/no_destroy.h"
 #include "base/state.h"
 #include "comm/error_sentences.h"
+#include "mpi-ext.h"
 
 namespace starling::comm {
 
@@ -84,6 +85,9 @@ constexpr Standard kStandard[] = {
     {MPI_ERR_SESSION, "MPI_ERR_SESSION", "Invalid session"},
     {MPI_ERR_ERRHANDLER, "MPI_ERR_ERRHANDLER", "Invalid error handler"},
     {MPI_ERR_ABI, "MPI_ERR_ABI", "Conflict with the application binary interface"},
+    {MPIX_ERR_PROC_FAILED, "MPIX_ERR_PROC_FAILED", "A process that the operation needs has failed"},
+    {MPIX_ERR_PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING", "A process that might have sent the message has failed"},
+    {MPIX_ERR_REVOKED, "MPIX_ERR_REVOKED", "The communicator is revoked"},
     {MPI_ERR_LASTCODE, "MPI_ERR_LASTCODE", "Last error code of the standard"},
 };
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/mutex.h"
 #include "base/state.h"
-#include "mpi.h"
+#include "mpi-ext.h"
 
 namespace starling::comm {
 
@@ -20,7 +20,7 @@ namespace {
 constexpr int kMark = 1 << 29;
 constexpr int kClassBits = 7;
 constexpr uint32_t kSerials = 1u << 22;
-static_assert(MPI_ERR_ABI < 1 << kClassBits, "the class must fit in the code");
+static_assert(MPIX_ERR_REVOKED < 1 << kClassBits, "the class must fit in the code");
 
 constexpr size_t kSentenceRoom = 512;
 static_assert(kSentenceRoom >= MPI_MAX_ERROR_STRING);
@@ -44,7 +44,7 @@ uint32_t serial_of(int code) { return static_cast<uint32_t>(code) >> kClassBits 
 // Returns whether a class can have sentences. Programs compare codes with the two classes that only say where to look further: MPI_Waitall
 // returns MPI_ERR_IN_STATUS itself, and a status has MPI_ERR_PENDING itself (MPI 5.0 section 3.7.5).
 bool can_have_sentence(int error_class) {
-    return error_class > MPI_SUCCESS && error_class <= MPI_ERR_ABI && error_class != MPI_ERR_IN_STATUS &&
+    return error_class > MPI_SUCCESS && error_class <= MPIX_ERR_REVOKED && error_class != MPI_ERR_IN_STATUS &&
            error_class != MPI_ERR_PENDING;
 }
 

@@ -25,4 +25,11 @@ std::vector<int> host_numbers(const message::Roster& roster, int first, int coun
     return out;
 }
 
+std::string host_name(const message::Roster& roster, int member) {
+    const link::Process process = roster.at(member);
+    if (process.job->map() != MPI_SUCCESS) return {};
+    const auto& segment = process.job->segment();
+    return segment.host(segment.host_of(process.rank)).name;
+}
+
 }  // namespace starling::comm

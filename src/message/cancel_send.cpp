@@ -115,7 +115,7 @@ bool cancel_synchronous(SendRequest& request) {
 
 }  // namespace
 
-void complete_with_copy(SendRequest& request) {
+void complete_with_copy(SendRequest& request, int error) {
     if (request.stage != SendRequest::Stage::eager) rdma_read::deregister(request, true);
     std::unique_ptr<LetGo> copy = stand_in(request, request.bytes);
     datatype::pack(*request.type, request.count, request.buffer, 0, copy->data.get(), request.bytes);
@@ -125,10 +125,11 @@ void complete_with_copy(SendRequest& request) {
     ++counters.let_go;
     shared_count().fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    finish(request, MPI_SUCCESS);
+    finish(request, error);
 }
 
 bool abandon(SendRequest& request) {
+    if (request.done) return false;
     // Wait until a message to this process itself has arrived, so that it can be cancelled. If MPI_Mprobe has taken the message, it is
     // never found.
     for (int looks = 0; is_to_self(request) && !is_settled(request) && looks < kLooks; ++looks) progress::poll();

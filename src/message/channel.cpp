@@ -8,6 +8,7 @@
 #include "message/context_table.h"
 #include "message/match.h"
 #include "message/receive.h"
+#include "message/revocation.h"
 
 namespace starling::message {
 
@@ -63,7 +64,19 @@ MatchContext::MatchContext(uint64_t context, const Roster& roster, int my_rank)
     adopt_orphans(*this);
 }
 
+void MatchContext::set_revoked(bool announces) {
+    revoked_ = true;
+    announces_ = announces_ || announces;
+    peers_.reset();
+}
+
+void MatchContext::acknowledge(int rank) {
+    if (acknowledged_.empty()) acknowledged_.resize(static_cast<size_t>(roster_.size()));
+    acknowledged_[static_cast<size_t>(rank)] = true;
+}
+
 MatchContext::~MatchContext() {
+    if (announces_) announce_revocation(*this);
     directory.remove(*this);
     while (Unexpected* message = queues_->arrival.front()) {
         MatchQueues::remove(*message);
@@ -72,6 +85,10 @@ MatchContext::~MatchContext() {
 }
 
 link::Peer* MatchContext::find_peer(int rank) {
+    if (revoked_) {
+        why_revoked();
+        return nullptr;
+    }
     if (!peers_)
         peers_.reset(static_cast<link::Peer**>(allocate_zeros(static_cast<size_t>(roster_.size()), sizeof(link::Peer*))));
     const link::Process process = roster_.at(rank);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "base/free_deleter.h"
 #include "link/job.h"
@@ -45,8 +46,20 @@ class MatchContext {
     }
     MatchQueues& queues() { return *queues_; }
 
+    /// Returns whether the communicator is revoked (message/revocation.h), so that no operation can start.
+    bool revoked() const { return revoked_; }
+    /// Marks the context revoked. peer() then returns null for every rank. `announces`: whether this context's roster is notified.
+    void set_revoked(bool announces);
+    bool announces_revocation() const { return announces_; }
+    void end_announcements() { announces_ = false; }
+    /// Returns whether the program has acknowledged the failure of a rank, so that receives from MPI_ANY_SOURCE wait for the others only.
+    bool acknowledges(int rank) const { return !acknowledged_.empty() && acknowledged_[static_cast<size_t>(rank)]; }
+    void acknowledge(int rank);
+
     /// The comm::Comm that this context belongs to; null: none.
     const void* owner = nullptr;
+    /// A context of which this one is a part: it is revoked with that one. Null: none. Not owned.
+    const MatchContext* whole = nullptr;
     /// Whether a peer gets a connection at its first message instead of after some traffic; null: no. Not owned.
     const bool* connect_hint = nullptr;
     /// Requests connections to all peers known so far, for a connect_hint that is set after the first messages.
@@ -60,6 +73,8 @@ class MatchContext {
     int my_rank_;
     std::unique_ptr<link::Peer*[], FreeDeleter> peers_;  ///< peers by rank, filled on demand
     std::unique_ptr<MatchQueues> queues_;
+    std::vector<bool> acknowledged_;  ///< acknowledged failures by rank; empty: none
+    bool revoked_ = false, announces_ = false;
 };
 
 }  // namespace starling::message

@@ -1,10 +1,12 @@
 // ErrorMarker: sent by a failed member of a collective operation in place of its data, so that the receiver learns the error class.
-// It is short enough to be sent eagerly. It never has the length of the expected data, and its first bytes identify it.
+// It is always sent eagerly (start_eager_send()). It never has the length of the expected data, and its first bytes identify it.
 //
 //   data expected   marker length   where the receiver detects it
 //   less than 16    16 bytes        as a message that is too long (protocol/eager.h).
 //   16              17 bytes        as a message that is too long (protocol/eager.h).
 //   more            16 bytes        in its buffer (collective/core/view.cpp).
+//
+// After a failure the sender and the receiver may be in different operations and expect different lengths, so a receiver takes either length.
 //
 // The program's own messages are never taken for markers, because they use another match context.
 #pragma once
@@ -14,9 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/config.h"
 #include "base/error.h"
-#include "base/live.h"
 #include "message/channel.h"
 
 namespace starling::message {
@@ -29,8 +29,6 @@ struct ErrorMarker {
     static constexpr uint64_t kBytes = 16;
     static constexpr uint64_t kMost = kBytes + 1;
 
-    /// Returns whether a marker can be sent eagerly, so that the sender need not wait for a CTS.
-    static bool is_sendable() { return live(config().eager_limit) >= kMost; }
     /// Returns the marker's length in place of `expected` bytes of data.
     static constexpr uint64_t length(uint64_t expected) { return expected == kBytes ? kMost : kBytes; }
 

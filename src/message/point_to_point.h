@@ -40,6 +40,11 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
 void start_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count, const datatype::Datatype& type,
                 int destination, int tag, SendMode mode);
 
+/// Starts an eager send of at most transport::kLeastPayload bytes, whatever STARLING_EAGER_LIMIT is: for messages that their receiver may
+/// never receive, so that no send waits for it.
+void start_eager_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count,
+                      const datatype::Datatype& type, int destination, int tag);
+
 /// Starts a receive; source may be MPI_ANY_SOURCE, tag MPI_ANY_TAG.
 void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag);
@@ -53,11 +58,18 @@ Unexpected* find_unexpected(MatchContext& channel, int source, int tag, ProbeMod
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
                            const datatype::Datatype& type);
 
-/// Returns whether `source` can send no more messages because its job has ended; for MPI_ANY_SOURCE, whether that holds for any rank.
+/// Returns whether a receive from `source` would wait in vain: the rank has failed or its job has ended. For MPI_ANY_SOURCE: a rank has failed
+/// and the program has not acknowledged it, or no rank is left that could send (message/senders.h).
 bool sender_ended(MatchContext& channel, int source);
+/// Returns whether `source` has failed; for MPI_ANY_SOURCE: any rank whose failure the program has not acknowledged. A job that has ended
+/// normally has not.
+bool sender_failed(MatchContext& channel, int source);
 
 /// Cancels a posted receive. Returns true if it was still unmatched; it is then done, with outcome.cancelled.
 bool cancel_receive(ReceiveRequest& request);
+/// Cancels a receive of the program: as cancel_receive(), but also one that ended in vain because its sender's job has ended normally. The
+/// program waits for nothing, so it gets no error.
+bool cancel_programs_receive(ReceiveRequest& request);
 
 /// Cancels a send that is not done, for MPI_Cancel. Returns true if the request is done afterwards.
 ///

@@ -12,7 +12,9 @@
 #include "base/reserve.h"
 #include "base/state.h"
 #include "datatype/datatype.h"
+#include "link/manager.h"
 #include "link/remote_peer.h"
+#include "link/transports.h"
 #include "message/closed_contexts.h"
 #include "message/completion.h"
 #include "message/context_table.h"
@@ -24,7 +26,10 @@
 #include "message/protocol/stream.h"
 #include "message/protocol/table.h"
 #include "message/remote_cancel.h"
+#include "message/revocation.h"
 #include "message/send.h"
+#include "message/senders.h"
+#include "message/suspended_receive.h"
 #include "message/wait_report.h"
 #include "progress/coroutine_queue.h"
 #include "progress/engine.h"
@@ -36,9 +41,15 @@ namespace {
 /// Messages for contexts that this process does not know yet, oldest first.
 STARLING_STATE NoDestroy<std::vector<Unexpected*>> orphans_storage;
 constinit auto& orphans = orphans_storage.value;
-STARLING_STATE bool anyone_failed = false;
+/// Whether any process has failed or any communicator was revoked.
+STARLING_STATE bool any_loss = false;
 STARLING_STATE Lazy<ClosedContexts> retired;
-constexpr int kPlaneBits = 4;  ///< number of the lowest bits of a context id, which hold the plane (comm/comm.h)
+
+}  // namespace
+
+STARLING_STATE decltype(after_failures) after_failures = nullptr;
+
+namespace {
 
 /// The envelope of a message that is in a packet or was saved from one.
 struct Envelope {
@@ -71,6 +82,7 @@ struct OutOfOrderPackets {
 
 [[gnu::noinline]] void receive_rendezvous(ReceiveRequest& request, link::Peer& peer, int source, int tag, const Rts& offer,
                                           bool at_once = false) {
+    request.done = false;  // a receive that reports MPIX_ERR_PROC_FAILED_PENDING continues
     request.peer = &peer;
     request.outcome.source = source;
     request.outcome.tag = tag;
@@ -104,7 +116,9 @@ constexpr RequestClass kDismissal{.dispose = [](Request& request) { delete stati
     const Rts offer = envelope.rendezvous ? offer_in(envelope) : Rts{};
     const uint32_t sequence = envelope.peer.next_receive;
     if (envelope.rendezvous && was_cancelled(envelope.peer, offer, sequence)) return;
-    if (!channel && retired.get().contains(envelope.context >> kPlaneBits))
+    const bool is_revoked = channel && channel->revoked();
+    if (is_revoked && envelope.rendezvous) notify_of_revocation(envelope.peer, envelope.context);
+    if (channel ? is_revoked : is_retired(envelope.context))
         return envelope.rendezvous ? dismiss(envelope.peer, envelope.source, envelope.tag, sequence, offer) : void();
     std::unique_ptr<std::byte[]> data;
     if (!envelope.rendezvous && envelope.bytes > sizeof Unexpected::small)
@@ -246,24 +260,22 @@ void start() {
     };
     stream::listen();
     listen_for_cancels();
+    listen_for_revocations();
     progress::teller_upcalls.messages = report_messages;
 }
 
-namespace {
-bool has_terminated(const link::Process& process) {
-    if (process.job->dead()) return true;
-    const link::Peer* peer = process.job->find_peer(process.rank);
-    return peer && peer->dead;
-}
-
-int sender_has_ended(MatchContext& channel, int source) {
-    if (source == MPI_ANY_SOURCE) return fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended");
+int why_sender_ended(MatchContext& channel, int source) {
+    if (channel.revoked()) return why_revoked();
+    if (source == MPI_ANY_SOURCE)
+        return fail(MPI_ERR_PROC_ABORTED, senders_of(channel).has_unacknowledged_failure
+                                              ? "a rank that could have sent the message has ended"
+                                              : "all other ranks have ended, so none can send the message");
     const link::Process& process = channel.roster().at(source);
     if (const link::Peer* peer = process.job->find_peer(process.rank)) return link::why_dead(*peer, source);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d has ended, with its whole job", source);
 }
 
-}  // namespace
+bool is_retired(uint64_t context) { return retired.get().contains(context >> kPlaneBits); }
 
 void retire_context(uint64_t context) {
     retired.get().add(context >> kPlaneBits);
@@ -311,35 +323,55 @@ void orphan_messages(MatchContext& channel) {
 }
 
 int failed_member(const MatchContext& channel) {
-    for (int r = 0; anyone_failed && r < channel.roster().size(); ++r)
+    for (int r = 0; any_loss && r < channel.roster().size(); ++r)
         if (link::has_failed(channel.roster().at(r))) return r;
     return -1;
 }
 
 int why_member_failed(MatchContext& channel) {
+    if (channel.revoked()) return why_revoked();
     const int rank = failed_member(channel);
-    return rank < 0 ? MPI_ERR_PROC_ABORTED : sender_has_ended(channel, rank);
+    return rank < 0 ? MPI_ERR_PROC_ABORTED : why_sender_ended(channel, rank);
 }
 
 namespace {
 
-bool is_in_vain(const ReceiveRequest& request) {
-    return sender_ended(*request.channel, request.source) || (request.of_all && failed_member(*request.channel) >= 0);
+/// Returns whether a receive from MPI_ANY_SOURCE may get a message from the own rank, although it has no other sender.
+[[gnu::cold]] bool may_get_own_message(const ReceiveRequest& request) {
+    if (request.source != MPI_ANY_SOURCE || request.magic != Request::kMagic || request.channel->revoked()) return false;
+    const Senders senders = senders_of(*request.channel);
+    return senders.has_own_rank && senders.has_failure && !senders.has_unacknowledged_failure;
 }
 
+}  // namespace
+
+bool is_in_vain(const ReceiveRequest& request) {
+    if (request.of_all && failed_member(*request.channel) >= 0) return true;
+    return sender_ended(*request.channel, request.source) && !may_get_own_message(request);
+}
+
+namespace {
+
 int why_in_vain(const ReceiveRequest& request) {
-    if (sender_ended(*request.channel, request.source)) return sender_has_ended(*request.channel, request.source);
+    if (sender_ended(*request.channel, request.source)) return why_sender_ended(*request.channel, request.source);
     return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed: member %d has ended", failed_member(*request.channel));
 }
 
 }  // namespace
 
 bool sender_ended(MatchContext& channel, int source) {
-    if (!anyone_failed) return false;
-    if (source != MPI_ANY_SOURCE) return has_terminated(channel.roster().at(source));
-    for (int r = 0; r < channel.roster().size(); ++r)
-        if (has_terminated(channel.roster().at(r))) return true;
-    return false;
+    if (!any_loss) return false;
+    if (channel.revoked()) return true;
+    if (source != MPI_ANY_SOURCE) return link::has_failed_or_ended(channel.roster().at(source));
+    const Senders senders = senders_of(channel);
+    return senders.has_unacknowledged_failure || (senders.has_ended && !senders.may_send);
+}
+
+bool sender_failed(MatchContext& channel, int source) {
+    if (!any_loss) return false;
+    if (channel.revoked()) return true;
+    if (source == MPI_ANY_SOURCE) return senders_of(channel).has_unacknowledged_failure;
+    return link::has_failed(channel.roster().at(source));
 }
 
 void adopt_orphans(MatchContext& channel) {
@@ -384,6 +416,20 @@ void prepare_receive(ReceiveRequest& request, MatchContext& channel, void* buffe
     request.capacity = datatype::packed_size(type, count);
 }
 
+namespace {
+
+/// Returns the first message for a receive in vain from MPI_ANY_SOURCE that this process has sent to itself and not polled yet. Null if there is
+/// none, or if the communicator is revoked. The messages of others were polled before their ends were reported.
+[[gnu::cold]] Unexpected* find_own_message(const ReceiveRequest& request) {
+    MatchContext& channel = *request.channel;
+    if (request.source != MPI_ANY_SOURCE || channel.revoked() || !senders_of(channel).has_own_rank) return nullptr;
+    link::poll();
+    link::poll_transports(transport::Transport::PollUrgency::now);
+    return find_unexpected(channel, request.source, request.tag, ProbeMode::to_take);
+}
+
+}  // namespace
+
 void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer, int64_t count, const datatype::Datatype& type,
                    int source, int tag) {
     prepare_receive(request, channel, buffer, count, type);
@@ -394,13 +440,20 @@ void start_receive(ReceiveRequest& request, MatchContext& channel, void* buffer,
         MatchQueues::remove(*message);
         return receive_unexpected(request, *message);
     }
-    if (anyone_failed && is_in_vain(request)) [[unlikely]]
+    const bool in_vain = any_loss && is_in_vain(request);
+    if (in_vain && !can_suspend(request)) [[unlikely]] {
+        if (Unexpected* message = find_own_message(request)) {
+            MatchQueues::remove(*message);
+            return receive_unexpected(request, *message);
+        }
         return finish(request, why_in_vain(request));
+    }
     if (!type.predefined) {
         datatype::retain(type);
         request.retained = true;
     }
     queues.post(request);
+    if (in_vain) suspend(request);
 }
 
 void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* buffer, int64_t count,
@@ -410,6 +463,7 @@ void start_matched_receive(ReceiveRequest& request, Unexpected& message, void* b
 }
 
 bool cancel_receive(ReceiveRequest& request) {
+    if (is_suspended(request)) resume(request);
     if (request.done || !request.hook.linked()) return false;
     request.hook.unlink();
     request.outcome.cancelled = true;
@@ -417,9 +471,16 @@ bool cancel_receive(ReceiveRequest& request) {
     return true;
 }
 
-namespace {
+bool cancel_programs_receive(ReceiveRequest& request) {
+    if (!request.done || is_suspended(request)) return cancel_receive(request);
+    const bool in_vain = request.outcome.error == MPI_ERR_PROC_ABORTED && !sender_failed(*request.channel, request.source);
+    if (!in_vain) return false;
+    progress::recall_failure(request);
+    clear_failure();
+    request.outcome = Outcome{.cancelled = true};
+    return true;
+}
 
-/// Fails the receives whose messages cannot arrive any more.
 void fail_receives() {
     // Collect first, because the completion of a receive may post another. (A coroutine does not run at once; it is scheduled.)
     std::vector<ReceiveRequest*> lost;
@@ -432,20 +493,38 @@ void fail_receives() {
         collect(channel.queues().posted_any);
     });
     for (ReceiveRequest* request : lost) {
+        if (can_suspend(*request)) {
+            suspend(*request);
+            continue;
+        }
         request->hook.unlink();
         finish(*request, why_in_vain(*request));
     }
 }
 
+namespace {
+
 void fail_ended(const Gone& gone) {
-    anyone_failed = true;
+    any_loss = true;
     progress::add_poller(abandon_sends_to_finalized);
     fail_sends(gone);
     fail_fetches(gone);
     fail_receives();
+    repeat_revocations();
+    if (after_failures) after_failures();
 }
 
 }  // namespace
+
+void end_receives_of(MatchContext& channel) {
+    any_loss = true;
+    while (Unexpected* message = channel.queues().arrival.front()) {
+        MatchQueues::remove(*message);
+        if (message->rendezvous) notify_of_revocation(*message->peer, message->context);
+        throw_away(*message);
+    }
+    fail_receives();
+}
 
 void fail_job(link::Job& job) { fail_ended({job}); }
 

@@ -30,6 +30,21 @@ int failed_member(const MatchContext& channel);
 /// one and why, if it is known.
 [[gnu::cold]] int why_member_failed(MatchContext& channel);
 
+/// Returns whether the message of a receive cannot arrive any more (message/senders.h).
+bool is_in_vain(const ReceiveRequest& request);
+/// Ends the receives whose messages cannot arrive any more, or suspends them.
+void fail_receives();
+/// Returns the error of an operation for which sender_ended(channel, source) is true, with failure_text().
+[[gnu::cold]] int why_sender_ended(MatchContext& channel, int source);
+/// Returns whether the context id was retired (message/closed_contexts.h).
+bool is_retired(uint64_t context);
+
+/// Hook that is called after processes have failed and all requests that waited for them have ended; null: none. Set by src/collective.
+extern void (*after_failures)();
+
+/// Ends the posted receives of a revoked match context and drops its unreceived messages.
+void end_receives_of(MatchContext& channel);
+
 /// Passes an arrived message to a receive: copies its data, or starts the transfer. Returns `message` to the pool.
 void receive_unexpected(ReceiveRequest& request, Unexpected& message);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -19,7 +20,9 @@
 #include "message/protocol/stream.h"
 #include "message/receive.h"
 #include "message/remote_cancel.h"
+#include "message/revocation.h"
 #include "profile/traffic.h"
+#include "progress/engine.h"
 
 namespace starling::message {
 
@@ -118,13 +121,21 @@ bool advance(SendRequest& request) {
 
 namespace {
 
+bool abandon_sends_again();
+
+/// Whether a send could not be abandoned for lack of memory.
+STARLING_STATE bool lacked_memory = false;
+
 /// Abandons a send of a collective operation with a failed member, whose receiver may never send its CTS. A send whose CTS has arrived
 /// continues.
-[[gnu::cold]] void abandon_send(SendRequest& request) {
+[[gnu::cold]] void abandon_send(SendRequest& request, int error = MPI_SUCCESS) {
     if (request.done || request.stage == Stage::eager || request.has_cts()) return;
     try {
-        complete_with_copy(request);
-    } catch (const std::bad_alloc&) {}  // without memory for the copy, the send stays open
+        complete_with_copy(request, error);
+    } catch (const std::bad_alloc&) {
+        lacked_memory = true;
+        progress::add_poller(abandon_sends_again);
+    }
 }
 
 }  // namespace
@@ -157,6 +168,7 @@ void start_unsent(SendRequest& request, MatchContext& channel, const void* buffe
                   const datatype::Datatype& type, int destination, int tag, const Unsent& unsent) {
     link::Peer* const peer = unsent.peer;
     if (!peer || peer->dead) [[unlikely]] {
+        if (channel.revoked()) return finish(request, why_revoked());
         const bool gone = peer || channel.roster().at(destination).job->dead();  // false: the job cannot be mapped now
         return finish(request, peer ? link::why_dead(*peer, destination) : gone ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER);
     }
@@ -189,6 +201,15 @@ void start_send(SendRequest& request, MatchContext& channel, const void* buffer,
     Unsent unsent;
     if (send_at_once(channel, buffer, count, type, destination, tag, mode, unsent)) [[likely]]
         return request.complete();
+    start_unsent(request, channel, buffer, count, type, destination, tag, unsent);
+}
+
+void start_eager_send(SendRequest& request, MatchContext& channel, const void* buffer, int64_t count,
+                      const datatype::Datatype& type, int destination, int tag) {
+    request.done = false;
+    request.outcome = Outcome{};
+    request.synchronous = false;
+    const Unsent unsent{channel.peer(destination), datatype::packed_size(type, count), true};
     start_unsent(request, channel, buffer, count, type, destination, tag, unsent);
 }
 
@@ -295,6 +316,34 @@ bool end_sends() {
     });
     for (SendRequest* request : offered) finish_offered(*request, MPI_SUCCESS);
     return queued != before || !offered.empty();
+}
+
+}  // namespace
+
+void revoke_sends(uint64_t context) {
+    std::vector<SendRequest*> pending;
+    rendezvous::each([&](SendRequest& request) {
+        if (same_communicator(request.context, context) && !request.orphaned) pending.push_back(&request);
+    });
+    // A completed request may be destroyed at once: its program may have freed the operation that it is a part of.
+    for (SendRequest* request : pending)
+        if (!request->has_cts()) abandon_send(*request, why_revoked());
+    clear_failure();
+}
+
+namespace {
+
+/// Abandons the sends that could not be abandoned when there was no memory for the copies of their data.
+bool abandon_sends_again() {
+    if (!std::exchange(lacked_memory, false)) return false;
+    abandon_collective_sends();
+    std::vector<uint64_t> revoked;
+    rendezvous::each([&revoked](SendRequest& request) {
+        const MatchContext* const channel = directory.find(request.context);
+        if (channel && channel->revoked()) revoked.push_back(request.context);
+    });
+    for (const uint64_t context : revoked) revoke_sends(context);
+    return true;
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ void enqueue_cleared(SendRequest& request);
 bool flush(link::Peer& peer);
 /// Fails all sends to the failed processes with MPI_ERR_PROC_ABORTED.
 void fail_sends(const Gone& gone);
+/// Ends the sends of a revoked communicator for which no CTS has arrived, with MPIX_ERR_REVOKED. Their receivers get a copy of the data,
+/// because they may be reading it. A send stays open if there is no memory for the copy. `context`: any context id of the communicator.
+void revoke_sends(uint64_t context);
 /// Completes the sends whose receivers have called MPI_Finalize and will not receive them.
 void drop_sends_to_finalized();
 /// Completes sends to finalized receivers after a failure. The receivers may have been members of a failed collective that ended while
@@ -26,8 +29,9 @@ bool abandon_sends_to_finalized();
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);
 /// Returns the number of incomplete sends of any kind; MPI_Finalize waits for 0.
 size_t open_sends();
-/// Completes a send that has no CTS yet: a copy of its data is sent in its place. Throws std::bad_alloc.
-void complete_with_copy(SendRequest& request);
+/// Completes a send that has no CTS yet with `error`: a copy of its data is sent in its place. The request may be destroyed by this call.
+/// Throws std::bad_alloc.
+void complete_with_copy(SendRequest& request, int error = MPI_SUCCESS);
 /// Returns how many sends MPI_Cancel has completed before they were received. Peers on this host can read this count.
 uint32_t abandoned_sends();
 

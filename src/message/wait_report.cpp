@@ -127,19 +127,19 @@ void report_probe(MatchContext& channel, int source, int tag, WaitReporter& tell
     teller.waits_for(wanted(OperationKind::probe, channel, source, tag), nullptr);
 }
 
-void report_collective(MatchContext& channel, int tag, WaitReporter& teller) {
+void report_collective(MatchContext& channel, OperationTags tags, WaitReporter& teller) {
     each_posted(channel, [&](const ReceiveRequest& request) {
-        if (request.tag == tag) report_receive(request, teller);
+        if (tags.has(request.tag)) report_receive(request, teller);
     });
     struct Wanted {
         uint64_t context;
-        int tag;
+        OperationTags tags;
         WaitReporter& teller;
-    } sends{channel.context(), tag, teller};
+    } sends{channel.context(), tags, teller};
     each_open_send(
         [](const SendRequest& request, void* argument) {
             auto& of = *static_cast<Wanted*>(argument);
-            if (request.context == of.context && request.tag == of.tag) report_send(request, of.teller);
+            if (request.context == of.context && of.tags.has(request.tag)) report_send(request, of.teller);
         },
         &sends);
 }

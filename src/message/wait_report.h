@@ -22,8 +22,17 @@ void report_request(const void* request, progress::WaitReporter& teller);
 /// Describes a probe: a wait for a message that stays in its queue.
 void report_probe(MatchContext& channel, int source, int tag, progress::WaitReporter& teller);
 
-/// Reports the messages that a collective operation waits for: those of its match context with its tag.
-void report_collective(MatchContext& channel, int tag, progress::WaitReporter& teller);
+/// The tags of a collective operation's messages: `count` successive ones from `first` on, each of them also with some of the bits
+/// `variants`.
+struct OperationTags {
+    int first = 0, count = 1, variants = 0;
+    bool has(int tag) const {
+        return static_cast<uint32_t>(tag & ~(variants & ~first)) - static_cast<uint32_t>(first) < static_cast<uint32_t>(count);
+    }
+};
+
+/// Reports the messages that a collective operation waits for: those of its match context with its tags.
+void report_collective(MatchContext& channel, OperationTags tags, progress::WaitReporter& teller);
 
 /// Reports posted receives, open sends and unexpected messages of all match contexts. Implements TellerUpcalls::messages.
 void report_messages(progress::WaitReporter& teller);

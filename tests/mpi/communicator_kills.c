@@ -1,6 +1,7 @@
 // One rank dies at a random moment while communicators are created from communicators and groups, and the job continues
 // (--enable-recovery). The surviving ranks get no error other than from this death, and none hangs, although each learns of the death at
 // another moment. Usage: communicator_kills SEED
+#include <mpi-ext.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -54,7 +55,7 @@ static int live(int what) {
         char text[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(code, text, &length);
-        CHECK(class_of(code) == MPI_ERR_PROC_ABORTED && made == MPI_COMM_NULL, "creation %d: %s", what, text);
+        CHECK(class_of(code) == MPIX_ERR_PROC_FAILED && made == MPI_COMM_NULL, "creation %d: %s", what, text);
         return 0;
     }
     if (made != MPI_COMM_NULL) OK(MPI_Comm_free(&made));

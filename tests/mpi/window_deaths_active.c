@@ -1,5 +1,6 @@
 // A rank dies in every state of an active-target epoch (fence, post, start), and the job continues (--enable-recovery). Processes that wait
-// for it get MPI_ERR_PROC_ABORTED, and the window still works among the others.
+// for it get MPIX_ERR_PROC_FAILED, and the window still works among the others.
+#include <mpi-ext.h>
 #include <signal.h>
 
 #include "check.h"
@@ -28,17 +29,17 @@ static void die_in(int state) {
 static void groups(int state) {
     if (state == kStarted && rank == 0) {
         OK(MPI_Win_post(group_of_doomed, 0, win));
-        EXPECT_INT(class_of(MPI_Win_wait(win)), MPI_ERR_PROC_ABORTED);
+        EXPECT_INT(class_of(MPI_Win_wait(win)), MPIX_ERR_PROC_FAILED);
     }
     if (state == kStarted) return;
     const int one = 1;
     const int code = MPI_Win_start(group_of_doomed, 0, win);
-    if (state == kBeforePost) EXPECT_INT(class_of(code), MPI_ERR_PROC_ABORTED);
+    if (state == kBeforePost) EXPECT_INT(class_of(code), MPIX_ERR_PROC_FAILED);
     const int put = MPI_Put(&one, 1, MPI_INT, doomed, rank, 1, MPI_INT, win);
-    CHECK(put == MPI_SUCCESS || class_of(put) == MPI_ERR_PROC_ABORTED, "MPI_Put to a dead rank gave class %d", class_of(put));
+    CHECK(put == MPI_SUCCESS || class_of(put) == MPIX_ERR_PROC_FAILED, "MPI_Put to a dead rank gave class %d", class_of(put));
     const int end = MPI_Win_complete(win);
     // If the target has posted, it may have died before or after the epoch's end.
-    CHECK(end == MPI_SUCCESS || class_of(end) == MPI_ERR_PROC_ABORTED, "MPI_Win_complete gave class %d", class_of(end));
+    CHECK(end == MPI_SUCCESS || class_of(end) == MPIX_ERR_PROC_FAILED, "MPI_Win_complete gave class %d", class_of(end));
 }
 
 static void fences(int state) {
@@ -46,8 +47,8 @@ static void fences(int state) {
     OK(MPI_Send(NULL, 0, MPI_INT, doomed, 0, MPI_COMM_WORLD));
     const int value = rank;
     if (state == kWithAccesses) OK(MPI_Put(&value, 1, MPI_INT, 0, 2 + rank, 1, MPI_INT, win));
-    EXPECT_INT(class_of(MPI_Win_fence(0, win)), MPI_ERR_PROC_ABORTED);
-    EXPECT_INT(class_of(MPI_Win_fence(MPI_MODE_NOSUCCEED, win)), MPI_ERR_PROC_ABORTED);
+    EXPECT_INT(class_of(MPI_Win_fence(0, win)), MPIX_ERR_PROC_FAILED);
+    EXPECT_INT(class_of(MPI_Win_fence(MPI_MODE_NOSUCCEED, win)), MPIX_ERR_PROC_FAILED);
 }
 
 /// The surviving ranks run an epoch of each kind without the dead member.
@@ -90,7 +91,7 @@ int main(int argc, char** argv) {
     else
         groups(state);
     among_the_living();
-    EXPECT_INT(class_of(MPI_Win_free(&win)), MPI_ERR_PROC_ABORTED);
+    EXPECT_INT(class_of(MPI_Win_free(&win)), MPIX_ERR_PROC_FAILED);
     if (rank == 0) printf("the window went on without rank %d\n", doomed);
     MPI_Group* groups[] = {&all, &others, &group_of_doomed, &group_of_0};
     for (int i = 0; i < 4; ++i) OK(MPI_Group_free(groups[i]));

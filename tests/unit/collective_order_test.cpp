@@ -422,6 +422,27 @@ TEST(CollectiveOrder, AFailureReachesAllDependentParticipants) {
     EXPECT_EQ(errors[3], MPI_ERR_TRUNCATE);
 }
 
+TEST(CollectiveSelect, ScansOfFewRanksOfAHostAreAChain) {
+    using collective::CallParameters;
+    using collective::CollectiveKind;
+    CallParameters scan{CollectiveKind::scan, 4, 64 << 10};
+    EXPECT_EQ(collective::select(scan).name, "linear");
+    scan.network = true;
+    EXPECT_EQ(collective::select(scan).name, "recursive_doubling");
+    EXPECT_EQ(collective::select(CallParameters{CollectiveKind::scan, 16, 8}).name, "recursive_doubling");
+}
+
+TEST(CollectiveSelect, ExchangesOfTwoRanksOfAHostArePairwise) {
+    using collective::CallParameters;
+    using collective::CollectiveKind;
+    CallParameters exchange{CollectiveKind::alltoall, 2, 32 << 10};
+    EXPECT_EQ(collective::select(exchange).name, "pairwise");
+    exchange.network = true;
+    EXPECT_EQ(collective::select(exchange).name, "linear");
+    EXPECT_EQ(collective::select(CallParameters{CollectiveKind::alltoall, 4, 32 << 10}).name, "linear");
+    EXPECT_EQ(collective::select(CallParameters{CollectiveKind::alltoall, 4, 33 << 10}).name, "pairwise");
+}
+
 TEST(CollectiveSelect, OverridesAreCheckedAndUsedOnlyIfSuitable) {
     using collective::CallParameters;
     using collective::CollectiveKind;

@@ -205,8 +205,8 @@ class World {
         Sent& at(int sender, uint64_t call) { return world.casts_[{side, sender, call}]; }
 
         bool is_ready() const override { return world.to_group > 0; }
-        starling::collective::WayMeter& ways() override { return meter; }
-        starling::collective::WayMeter meter;
+        starling::collective::WayMeter& ways(bool among_leaders) override { return meters[among_leaders]; }
+        starling::collective::WayMeter meters[2];
         bool start_send(starling::multicast::MulticastSend& send, uint64_t call, const void* data, uint64_t bytes) override {
             if (static_cast<int>(world.chooser_.pick(2)) >= world.to_group) return false;
             Sent& sent = at(me, call);
@@ -272,6 +272,10 @@ class World {
         void start_send(message::SendRequest& request, const void* buffer, int64_t count, const Datatype& type, int destination,
                         int tag) override {
             world.send(request, rank, destination, tag, {&request, {}, buffer, count, &type});
+        }
+        void start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes, int destination,
+                          int tag) override {
+            start_send(request, &marker, bytes, datatype::predefined(MPI_BYTE), destination, tag);
         }
         void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const Datatype& type, int source,
                            int tag) override {

@@ -12,7 +12,7 @@ using Way = WayMeter::GatherWay;
 int turns_of(WayMeter& meter, int calls, uint64_t bytes, uint64_t turns_us, uint64_t ring_us) {
     int turns = 0;
     for (int i = 0; i < calls; ++i) {
-        if (meter.uses_ring(bytes)) continue;
+        if (meter.uses_ring(bytes, true)) continue;
         const WayMeter::GatherChoice choice = meter.next(bytes, true, true);
         turns += choice.way == Way::turns;
         meter.note(choice.way, bytes, 1000 * (choice.way == Way::turns ? turns_us : ring_us));
@@ -21,9 +21,36 @@ int turns_of(WayMeter& meter, int calls, uint64_t bytes, uint64_t turns_us, uint
     return turns;
 }
 
+/// Makes the calls that use the ring before anything is tried, for sizes like those.
+WayMeter after_first_calls(std::initializer_list<uint64_t> sizes = {1 << 20}) {
+    WayMeter meter;
+    for (const uint64_t bytes : sizes)
+        for (uint32_t i = 0; i < WayMeter::kFirst; ++i) EXPECT_TRUE(meter.uses_ring(bytes, true));
+    return meter;
+}
+
+TEST(WayMeter, FewCallsUseTheRingWithoutADecision) {
+    WayMeter meter;
+    EXPECT_EQ(turns_of(meter, WayMeter::kFirst, 1 << 20, 1000, 2000), 0);
+    EXPECT_FALSE(meter.uses_ring(1 << 20, true));
+    WayMeter unmeasured;
+    EXPECT_FALSE(unmeasured.uses_ring(1 << 20, false));
+}
+
+TEST(WayMeter, TriesOfASlowWayCostAHundredthOfTheTimeAtMost) {
+    for (const uint64_t times : {2, 4, 10, 30}) {
+        WayMeter meter = after_first_calls();
+        turns_of(meter, 4, 1 << 20, 1000 * times, 1000);
+        constexpr int kCalls = 20'000;
+        const int turns = turns_of(meter, kCalls, 1 << 20, 1000 * times, 1000);
+        EXPECT_GT(turns, 0) << times;
+        EXPECT_LT(turns * static_cast<double>(times - 1), 0.011 * kCalls) << times;
+    }
+}
+
 TEST(WayMeter, TriesBothWaysThenUsesTheFasterOne) {
     for (const bool turns_are_faster : {false, true}) {
-        WayMeter meter;
+        WayMeter meter = after_first_calls();
         const uint64_t turns_us = turns_are_faster ? 1000 : 2000;
         EXPECT_EQ(turns_of(meter, 4, 1 << 20, turns_us, 1500), 2);
         EXPECT_EQ(turns_of(meter, 60, 1 << 20, turns_us, 1500), turns_are_faster ? 60 : 0);
@@ -31,15 +58,15 @@ TEST(WayMeter, TriesBothWaysThenUsesTheFasterOne) {
 }
 
 TEST(WayMeter, TriesASlowWayMoreAndMoreRarely) {
-    WayMeter meter;
-    turns_of(meter, 4, 1 << 20, 100'000, 1000);
-    EXPECT_EQ(turns_of(meter, 64, 1 << 20, 100'000, 1000), 1);
-    EXPECT_EQ(turns_of(meter, 128, 1 << 20, 100'000, 1000), 1);
-    EXPECT_EQ(turns_of(meter, 256, 1 << 20, 100'000, 1000), 1);
+    WayMeter meter = after_first_calls();
+    turns_of(meter, 4, 1 << 20, 1200, 1000);
+    EXPECT_EQ(turns_of(meter, 64, 1 << 20, 1200, 1000), 1);
+    EXPECT_EQ(turns_of(meter, 128, 1 << 20, 1200, 1000), 1);
+    EXPECT_EQ(turns_of(meter, 256, 1 << 20, 1200, 1000), 1);
 }
 
 TEST(WayMeter, FollowsANetworkThatChanges) {
-    WayMeter meter;
+    WayMeter meter = after_first_calls();
     turns_of(meter, 4, 1 << 20, 1000, 2000);
     EXPECT_GT(turns_of(meter, 50, 1 << 20, 9000, 2000), 0);
     EXPECT_EQ(turns_of(meter, 10, 1 << 20, 9000, 2000), 0);
@@ -52,7 +79,7 @@ TEST(WayMeter, DecidesRarelyWhileTheGroupIsNotReady) {
     WayMeter meter;
     int decisions = 0;
     for (int i = 0; i < 1000; ++i) {
-        if (meter.uses_ring(1 << 20)) continue;
+        if (meter.uses_ring(1 << 20, false)) continue;
         ++decisions;
         const WayMeter::GatherChoice choice = meter.next(1 << 20, false, false);
         EXPECT_EQ(choice.way, Way::ring);
@@ -64,7 +91,7 @@ TEST(WayMeter, DecidesRarelyWhileTheGroupIsNotReady) {
 }
 
 TEST(WayMeter, MeasuresEachSizeClassSeparately) {
-    WayMeter meter;
+    WayMeter meter = after_first_calls({1 << 20, 1 << 16});
     turns_of(meter, 4, 1 << 20, 1000, 2000);
     turns_of(meter, 4, 1 << 16, 2000, 1000);
     EXPECT_EQ(turns_of(meter, 10, 3 << 19, 1500, 3000), 10);

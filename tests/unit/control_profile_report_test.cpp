@@ -23,6 +23,7 @@ Phase a_phase(uint64_t occurrence) {
     phase.peers[1].connection_access_bytes = 1;
     phase.collectives = {{"program+0x12", "allreduce", "node", 0x123456789abcdef0, 4, 0, true, 2, 16, 1000, 600000.5}};
     phase.sizes = {{8, 3, 20}, {1024, 1, 600}};
+    phase.files = {{"out.dat", "program+0x34", "MPI_File_write_at", 3, 3000, 700}};
     phase.connections = {{10, 7, 0, true}, {20, 7, 0, false}};
     sort(phase);
     return phase;
@@ -58,12 +59,31 @@ TEST(ProfileReport, MalformedReportsAreRefused) {
         EXPECT_FALSE(decode(std::string_view(whole).substr(0, length), back)) << length;
     EXPECT_FALSE(decode(whole + "x", back));
     std::string neither = whole;
-    neither[0] = 8;
+    neither[0] = 16;
     EXPECT_FALSE(decode(neither, back));
+}
+
+TEST(ProfileReport, FilesFollowTheSizes) {
+    Phase phase = a_phase(1), later = a_phase(2);
+    const std::string with = encode(ProfileReport{true, {phase}});
+    EXPECT_EQ(with[0], 11);
+    later.files.push_back({"out.dat", "program+0x34", "MPI_File_close", 1, 0, 50});
+    later.files.push_back({"a.dat", "program+0x34", "MPI_File_open", 1, 0, 50});
+    sort(later);
+    merge(phase, later);
+    ASSERT_EQ(phase.files.size(), 3u);
+    EXPECT_EQ(phase.files[0].file, "a.dat");
+    EXPECT_EQ(phase.files[2], (ProfileReport::FileRecord{"out.dat", "program+0x34", "MPI_File_write_at", 6, 6000, 1400}));
+    ProfileReport report{true, {phase}}, back;
+    ASSERT_TRUE(decode(encode(report), back));
+    EXPECT_EQ(back.phases, report.phases);
+    remove_additions(report);
+    EXPECT_TRUE(report.phases[0].files.empty());
 }
 
 TEST(ProfileReport, WithoutSizesAReportIsThatOfOlderReleases) {
     Phase phase = a_phase(1);
+    phase.files.clear();
     const std::string with = encode(ProfileReport{true, {phase}});
     phase.sizes.clear();
     const std::string without = encode(ProfileReport{true, {phase}});
@@ -81,6 +101,7 @@ TEST(ProfileReport, WithoutSizesAReportIsThatOfOlderReleases) {
 // A root of an older release must refuse all reports of a rank until the first one has been repeated.
 TEST(ProfileReport, AReportThatListsSizesIsRefusedByOlderReleasesEvenIfThereAreNone) {
     Phase phase = a_phase(1);
+    phase.files.clear();
     phase.sizes.clear();
     ProfileReport report{true, {phase}}, back;
     EXPECT_FALSE(has_additions(report));

@@ -227,6 +227,12 @@ TEST(Groups, MembersOfABarrierNameTheMissingOneOnly) {
               "rank 5 waits in MPI_Barrier on MPI_COMM_WORLD, collective 3 there, for rank 0 to call it, for 4.0 s");
 }
 
+TEST(Groups, AnOperationThatWaitsForNoMemberHasNoMembersInItsSentence) {
+    const RankReport rank = waiting(0, Builder(2).wait("MPI_File_write_ordered_end", 3).collective(5, false));
+    EXPECT_EQ(sentence(rank, kJob, nullptr),
+              "rank 0 waits in MPI_File_write_ordered_end on MPI_COMM_WORLD, collective 5 there, for 3.0 s");
+}
+
 TEST(Groups, DifferentPartsOfOneTreeAreOneGroup) {
     std::vector<RankReport> ranks;
     for (uint32_t i = 0; i < 3; ++i)

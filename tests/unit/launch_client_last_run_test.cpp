@@ -149,6 +149,17 @@ TEST(RunKey, NumbersInArgumentsDoNotMatter) {
     EXPECT_NE(key({"app", "-i", "10"}), key({"app", "-j", "10"}));
     EXPECT_NE(key({"app"}), key({"app"}, 8));
     EXPECT_NE(key({"app", "a", "b"}), key({"app", "ab"}));
+    EXPECT_NE(key({"app", "a\xe9"}), key({"app", "a\xea"}));
+}
+
+TEST(RunKey, IsReadAsItWasWrittenIfArgumentsAreNotUtf8) {
+    Program program;
+    program.argv = {"app", "caf\xe9", "caf\xc3\xa9"};
+    CachedRun run = first_run(), read;
+    run.key = run_key({program});
+    run.plan.size = 8;
+    EXPECT_EQ(parse_cached_run(to_text(run), read), "");
+    EXPECT_EQ(read.key, run.key);
 }
 
 class Cache : public testing::Test {

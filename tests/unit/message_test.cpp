@@ -388,6 +388,28 @@ TEST(DeadJob, AnUnexpectedRtsOutlivesItsSender) {
         });
 }
 
+// A child may learn the job of its parents only after that job has ended: then its segment cannot be mapped.
+TEST(DeadJob, FailsReceivesFromAJobThatEndedBeforeItWasMapped) {
+    Team team({0});
+    team.start({}, [](Node& node) {
+        link::Job* const gone = link::find_job({.id = 0x77, .owner_pid = INT32_MAX, .owner_fd = 3});
+        Everyone both;
+        both.members = {node.everyone.members[0], {gone, 0}};
+        both.holds.emplace_back(gone);
+        MatchContext channel(kContext + 0x10, both, 0);
+        Receiving before(8, false), after(8, false);
+        start_receive(before.request, channel, before.buffer.memory.data(), 8, bytes_type(), 1, 1);
+        EXPECT_EQ(gone->map(), MPI_ERR_PROC_ABORTED) << failure_text();
+        start_receive(after.request, channel, after.buffer.memory.data(), 8, bytes_type(), 1, 1);
+        for (Receiving* const each : {&before, &after}) {
+            progress::wait(each->request);
+            EXPECT_EQ(each->request.outcome.error, MPI_ERR_PROC_ABORTED);
+        }
+        EXPECT_TRUE(sender_ended(channel, 1));
+    });
+    team.expect_success();
+}
+
 // A process of a failed job that was not killed yet still writes to its direct ring in this process's memory.
 TEST(DeadJob, AWriterThatStillRunsCorruptsNoReusedRing) {
     Team team({0, 1, 2});

@@ -15,13 +15,24 @@ Task allgather_ring(View v, Blocks blocks) {
 }
 
 Task allgather_linear(View v, Blocks blocks) {
-    RequestGroup group(v, v.n, v.n);
-    for (int i = 1; i < v.n; ++i) {
-        const int from = (v.me - i + v.n) % v.n;
-        group.receive(blocks.at(from), blocks.count(from), blocks.type(from), from);
+    return allgather_linear_from(v, blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), blocks);
+}
+
+Task allgather_linear_from(View v, const void* own, int64_t count, const Datatype& type, Blocks blocks) {
+    if (v.n == 2) {
+        const int other = 1 - v.me;
+        co_await v.send_receive(own, count, type, other, blocks.at(other), blocks.count(other), blocks.type(other), other);
+    } else {
+        RequestGroup group(v, v.n, v.n);
+        for (int i = 1; i < v.n; ++i) {
+            const int from = (v.me - i + v.n) % v.n;
+            group.receive(blocks.at(from), blocks.count(from), blocks.type(from), from);
+        }
+        for (int i = 1; i < v.n; ++i) group.send(own, count, type, (v.me + i) % v.n);
+        co_await group;
     }
-    for (int i = 1; i < v.n; ++i) group.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), (v.me + i) % v.n);
-    co_await group;
+    if (own != blocks.at(v.me))
+        v.note(datatype::copy(type, count, own, blocks.type(v.me), blocks.count(v.me), blocks.at(v.me)));
     co_return v.error;
 }
 

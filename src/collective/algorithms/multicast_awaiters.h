@@ -1,4 +1,4 @@
-// Awaitables of algorithms that send by multicast: for space in the group, for a request, and for a message that arrives by multicast or
+// Awaitables of algorithms that send by multicast: for space in the group, and for a message that arrives by multicast or
 // from a participant, as its sender chooses.
 #pragma once
 
@@ -14,13 +14,7 @@
 
 namespace starling::collective {
 
-/// Awaits one request.
-struct RequestDone {
-    progress::Request& request;
-    bool await_ready() const { return request.done; }
-    void await_suspend(std::coroutine_handle<> waiter) const { request.waiter = waiter; }
-    void await_resume() const {}
-};
+using progress::RequestDone;
 
 /// Awaits space in the multicast group, but at most `patience_ns`.
 class SpaceAwaiter {

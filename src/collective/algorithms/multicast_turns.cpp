@@ -16,9 +16,12 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "collective/algorithms.h"
+#include "collective/algorithms/host_blocks.h"
 #include "collective/algorithms/leader_broadcast.h"
 #include "collective/algorithms/multicast_awaiters.h"
 #include "collective/algorithms/wide_tree.h"
+#include "collective/collective.h"
+#include "collective/core/leaders.h"
 #include "collective/core/way_meter.h"
 #include "message/error_marker.h"
 
@@ -123,33 +126,64 @@ Task take_turns(View v, Blocks blocks, uint64_t call) {
     co_return v.error;
 }
 
-/// Ends the call of a member that has not received the decision. It sends error markers for both possible decisions, and discards what the
-/// others send: as many messages from its neighbors as in the ring, one from each of all others.
-Task leave_undecided(View v, Blocks blocks, uint64_t call) {
-    const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
-    RequestGroup markers(v, 2 * v.n, 0);
-    for (int i = 1; i < v.n; ++i) {
-        const int to = (v.me + i) % v.n;
-        markers.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), to);
-        if (i > 1) markers.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), right);
-    }
+/// Ends the turns of a leader that has not received the decision. It sends an error marker to all other leaders, and discards what they send.
+Task leave_turns(View v, Blocks blocks, uint64_t call) {
+    RequestGroup markers(v, v.n - 1, 0);
+    for (int i = 1; i < v.n; ++i) markers.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), (v.me + i) % v.n);
     for (int i = 1; i < v.n; ++i) {
         const int from = (v.me + i) % v.n;
-        if (blocks.bytes(from) > 0) {
-            multicast::MulticastReceive receive;
-            v.cast->start_receive(receive, from, call, nullptr, 0);
-            v.cast->refuse(receive);
-        }
         v.exchange->throw_away(0, v.participant(from), v.tag);
-        if (i > 1) v.exchange->throw_away(0, v.participant(left), v.tag);
+        if (blocks.bytes(from) == 0) continue;
+        multicast::MulticastReceive receive;
+        v.cast->start_receive(receive, from, call, nullptr, 0);
+        v.cast->refuse(receive);
     }
     co_await markers;
     co_return v.error;
 }
 
+/// Ends the ring of a member that has not received the decision, with as many messages as the ring has.
+Task leave_ring(View v, Blocks blocks) {
+    const int right = (v.me + 1) % v.n, left = (v.me - 1 + v.n) % v.n;
+    RequestGroup markers(v, v.n - 1, 0);
+    for (int i = 1; i < v.n; ++i) markers.send(blocks.at(v.me), blocks.count(v.me), blocks.type(v.me), right);
+    for (int i = 1; i < v.n; ++i) v.exchange->throw_away(0, v.participant(left), v.tag);
+    co_await markers;
+    co_return v.error;
+}
+
+/// The leaders of hosts in an allgather: all members, or one of each host.
+class TurnHosts {
+  public:
+    explicit TurnHosts(const View& v) : map_(v.members ? nullptr : v.exchange->hosts()) {}
+
+    const HostMap* map() const { return map_; }
+    bool leads() const { return !map_ || map_->leads(); }
+    View leaders(const View& v) const {
+        View view = map_ ? between(v, map_->leaders, *map_, v.error) : v;
+        view.cast = v.turns;
+        return view;
+    }
+    View node(const View& v) const { return v.of(map_->mine, map_->my_place); }
+
+  private:
+    const HostMap* const map_;  ///< null: no two members share a host
+};
+
+/// Ends the call of a member that has not received the decision: it takes part in both possible ones. Messages that the others do not receive
+/// remain unread, as all later calls on the communicator fail.
+Task leave_undecided(View v, const TurnHosts hosts, Blocks blocks, uint64_t call) {
+    v.note(co_await leave_ring(v, blocks));
+    if (!hosts.map()) co_return co_await leave_turns(hosts.leaders(v), blocks, call);
+    HostBlocks all(v, *hosts.map(), blocks);
+    co_await all.collect(hosts.node(v));
+    if (hosts.leads()) co_await leave_turns(hosts.leaders(v), all.parts(), call);
+    co_return v.error;
+}
+
 /// Collects at rank 0 whether all members are ready for turns, and broadcasts rank 0's decision. A member whose own error has reached rank 0
 /// gets a decision to stop, as all others do.
-Task decide(View v, uint64_t bytes, TurnDecision& decision) {
+Task decide(View v, WayMeter& ways, uint64_t bytes, TurnDecision& decision) {
     const WideTree way(v);
     auto ready = static_cast<std::byte>(v.cast->is_ready());
     std::vector<std::byte> others(static_cast<size_t>(way.children()));
@@ -163,12 +197,32 @@ Task decide(View v, uint64_t bytes, TurnDecision& decision) {
     if (v.me == 0 && v.error != MPI_SUCCESS) {
         decision = {TurnDecision::stop, v.error, 0};
     } else if (v.me == 0) {
-        const WayMeter::GatherChoice choice = v.cast->ways().next(bytes, ready == std::byte{1}, v.cast->measures());
+        const WayMeter::GatherChoice choice = ways.next(bytes, ready == std::byte{1}, v.cast->measures());
         decision.way = choice.way == WayMeter::GatherWay::turns ? TurnDecision::turns : TurnDecision::ring;
         decision.ring_calls = choice.ring_calls;
     }
     v.note(co_await leader_broadcast(sound, &decision, sizeof decision, byte_type(), 0));
     co_return v.error;
+}
+
+/// Has the leaders decide; each passes the decision on within its host.
+Task decide_on_hosts(View v, const TurnHosts hosts, WayMeter& ways, uint64_t bytes, TurnDecision& decision) {
+    if (hosts.leads()) v.note(co_await decide(hosts.leaders(v), ways, bytes, decision));
+    if (!hosts.map()) co_return v.error;
+    View node = hosts.node(v);
+    node.error = {};
+    v.note(co_await bcast(node, &decision, sizeof decision, byte_type(), 0));
+    co_return v.error;
+}
+
+Task take_turns_on_hosts(View v, const TurnHosts hosts, Blocks blocks, uint64_t call) {
+    if (!hosts.map()) co_return co_await take_turns(hosts.leaders(v), blocks, call);
+    HostBlocks all(v, *hosts.map(), blocks);
+    View node = hosts.node(v);
+    node.note(co_await all.collect(node));
+    v.note(node.error);
+    if (hosts.leads()) node.note(co_await take_turns(hosts.leaders(v), all.parts(), call));
+    co_return co_await all.distribute(node);
 }
 
 /// Returns the bytes of all blocks together.
@@ -181,18 +235,18 @@ uint64_t total_bytes(const View& v, const Blocks& blocks) {
 }  // namespace
 
 Task allgather_multicast_turns(View v, Blocks blocks) {
-    v.cast = v.turns;
-    WayMeter& ways = v.cast->ways();
+    const TurnHosts hosts(v);
+    WayMeter& ways = v.turns->ways(v.members != nullptr);
     const uint64_t bytes = total_bytes(v, blocks), call = kPart | v.exchange->call_number(v.tag);
     if (ways.lost) {
         v.note(v.ended());
         v.note(fail(MPI_ERR_OTHER,
                     "an earlier collective failed on this communicator, so its members may disagree on how this one is sent"));
-        co_return co_await leave_undecided(v, blocks, call);
+        co_return co_await leave_undecided(v, hosts, blocks, call);
     }
-    if (v.blocking && ways.uses_ring(bytes)) co_return co_await allgather_ring(v, blocks);
+    if (v.blocking && ways.uses_ring(bytes, v.turns->measures())) co_return co_await allgather_ring(v, blocks);
     TurnDecision decision;
-    v.note(co_await decide(v, bytes, decision));
+    v.note(co_await decide_on_hosts(v, hosts, ways, bytes, decision));
     v.tag = Exchange::second_tag(v.tag);
     if (decision.way == TurnDecision::stop) {
         v.note(message::ErrorMarker::failed_elsewhere(decision.error));
@@ -201,13 +255,13 @@ Task allgather_multicast_turns(View v, Blocks blocks) {
     if (!decision.is_known()) {
         v.note(fail(MPI_ERR_INTERN, "no leader decided how this collective is sent; report this as a bug of Starling"));
         ways.lost = true;
-        co_return co_await leave_undecided(v, blocks, call);
+        co_return co_await leave_undecided(v, hosts, blocks, call);
     }
     if (v.blocking) ways.expect_ring(bytes, decision.ring_calls);
     const uint64_t start = now_ns();
     const bool turns = decision.way == TurnDecision::turns;
     if (turns)
-        v.note(co_await take_turns(v, blocks, call));
+        v.note(co_await take_turns_on_hosts(v, hosts, blocks, call));
     else
         v.note(co_await allgather_ring(v, blocks));
     if (v.me == 0 && v.error == MPI_SUCCESS)

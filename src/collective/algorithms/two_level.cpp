@@ -1,36 +1,13 @@
 // Two-level algorithms, for communicators on several hosts: through shared memory within each host, and over the network between one
 // process of each host. So every byte crosses the network once per host. The steps are other algorithms on views of some participants. They
 // share one tag: between two processes, the order of the messages is the order of the steps.
-#include <numeric>
-
 #include "collective/algorithms.h"
+#include "collective/algorithms/host_blocks.h"
 #include "collective/algorithms/intra_node.h"
 #include "collective/collective.h"
 #include "collective/core/leaders.h"
 
 namespace starling::collective {
-
-namespace {
-
-/// Offsets in one buffer that holds all packed blocks: blocks of a host lie together, hosts in order.
-struct PackedByHost {
-    std::vector<int64_t> begin, bytes;  ///< offset and size of each host's blocks
-    std::vector<int64_t> at;            ///< offset of each rank's block
-
-    PackedByHost(const View& v, const HostMap& hosts, const Blocks& blocks)
-        : begin(hosts.leaders.size()), bytes(hosts.leaders.size()), at(static_cast<size_t>(v.n)) {
-        for (int i = 0; i < v.n; ++i) {
-            int64_t& sum = bytes[static_cast<size_t>(hosts.host_of(v.participant(i)))];
-            at[static_cast<size_t>(i)] = sum;
-            sum += static_cast<int64_t>(blocks.bytes(i));
-        }
-        std::exclusive_scan(bytes.begin(), bytes.end(), begin.begin(), int64_t{0});
-        for (int i = 0; i < v.n; ++i) at[static_cast<size_t>(i)] += begin[static_cast<size_t>(hosts.host_of(v.participant(i)))];
-    }
-    int64_t total() const { return begin.back() + bytes.back(); }
-};
-
-}  // namespace
 
 Task barrier_two_level(View v) {
     const HostMap& hosts = *v.exchange->hosts();
@@ -90,30 +67,12 @@ Task allreduce_two_level(View v, const void* send, void* receive, int64_t count,
 
 Task allgather_two_level(View v, Blocks blocks) {
     const HostMap& hosts = *v.exchange->hosts();
-    const PackedByHost packed(v, hosts, blocks);
-    Temporary room(static_cast<uint64_t>(packed.total()));
-    const auto place = [&](int rank) { return room.data() + packed.at[static_cast<size_t>(rank)]; };
-    const auto bytes = [&](int rank) { return static_cast<int64_t>(blocks.bytes(rank)); };
-    datatype::pack(blocks.type(v.me), blocks.count(v.me), blocks.at(v.me), 0, place(v.me), blocks.bytes(v.me));
-
+    HostBlocks all(v, hosts, blocks);
     View node = v.of(hosts.mine, hosts.my_place);
-    if (hosts.leads()) {
-        RequestGroup receives(node, 0, node.n);
-        for (int i = 1; i < node.n; ++i) {
-            const int rank = hosts.mine[static_cast<size_t>(i)] - v.base;
-            receives.receive(place(rank), bytes(rank), byte_type(), i);
-        }
-        co_await receives;
-        const View leaders = between(v, hosts.leaders, hosts, node.error);
-        const Blocks parts(room.data(), Counts(packed.bytes.data()), Counts(packed.begin.data()), byte_type());
-        node.note(co_await allgather(leaders, MPI_IN_PLACE, 0, byte_type(), parts));
-    } else {
-        co_await node.send(place(v.me), bytes(v.me), byte_type(), 0);
-    }
-    const int error = co_await bcast(node, room.data(), packed.total(), byte_type(), 0);
-    for (int i = 0; i < v.n && error == MPI_SUCCESS; ++i)
-        if (i != v.me) datatype::unpack(blocks.type(i), blocks.count(i), blocks.at(i), 0, place(i), blocks.bytes(i));
-    co_return error;
+    node.note(co_await all.collect(node));
+    if (hosts.leads())
+        node.note(co_await allgather(between(v, hosts.leaders, hosts, node.error), MPI_IN_PLACE, 0, byte_type(), all.parts()));
+    co_return co_await all.distribute(node);
 }
 
 }  // namespace starling::collective

@@ -56,6 +56,11 @@ Comm* make_selected(Comm& comm, const Exchange& exchange, const std::vector<Spli
                           include(comm.remote_group(), there), comm.local_first, comm.errhandler);
 }
 
+/// Returns the error that a member begins a creation with: `error_here`, or that the communicator is revoked.
+int error_or_revoked(const Comm& comm, int error_here) {
+    return error_here == MPI_SUCCESS && comm.collective.revoked() ? message::why_revoked() : error_here;
+}
+
 /// The two steps of a creation, each under a tag drawn at its start: other operations may be active on the communicator.
 struct Steps {
     View exchange, agreement;
@@ -82,7 +87,7 @@ Task draw_context(View v, uint64_t& context) {
 }
 
 Task duplicate(Comm& comm, Comm*& result, int error_here) {
-    const ErrorHere mine(error_here);
+    const ErrorHere mine(error_or_revoked(comm, error_here));
     Steps steps(exchange_of(comm));
     uint64_t context = 0;
     const int error = mine.or_else(co_await draw_context(steps.exchange, context));
@@ -97,7 +102,7 @@ Task duplicate(Comm& comm, Comm*& result, int error_here) {
 }
 
 Task split(Comm& comm, int color, int key, Comm*& result, int error_here) {
-    const ErrorHere mine(error_here);
+    const ErrorHere mine(error_or_revoked(comm, error_here));
     Exchange& exchange = exchange_of(comm);
     Steps steps(exchange);
     std::vector<SplitRequest> claims;
@@ -112,7 +117,7 @@ Task create(Comm& comm, comm::Group& group, Comm*& result, int error_here) {
     const int my_rank = group.my_rank();
     const bool member = my_rank != MPI_UNDEFINED;
     if (comm.is_inter) co_return co_await split(comm, member ? 0 : MPI_UNDEFINED, member ? my_rank : 0, result, error_here);
-    const ErrorHere mine(error_here);
+    const ErrorHere mine(error_or_revoked(comm, error_here));
     Steps steps(exchange_of(comm));
     uint64_t context = 0;
     const int error = mine.or_else(co_await draw_context(steps.exchange, context));
@@ -123,7 +128,7 @@ Task create(Comm& comm, comm::Group& group, Comm*& result, int error_here) {
 }
 
 Task merge(Comm& intercomm, bool high, Comm*& result, int error_here) {
-    const ErrorHere mine(error_here);
+    const ErrorHere mine(error_or_revoked(intercomm, error_here));
     Exchange& exchange = exchange_of(intercomm);
     Steps steps(exchange);
     std::vector<SplitRequest> claims;

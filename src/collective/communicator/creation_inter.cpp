@@ -16,6 +16,7 @@
 #include "collective/communicator/creation.h"
 #include "collective/core/buffers.h"
 #include "message/receive.h"
+#include "message/revocation.h"
 
 namespace starling::collective {
 
@@ -204,9 +205,14 @@ Task create_intercomm(Comm& local, int local_leader, LeaderLink link, Comm*& res
                                        error_here);
 }
 
-Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result, int error_here) {
+namespace {
+
+/// Creates a communicator from a group. `whole`: a context with whose communicator the creation is revoked; null: none.
+Task create_named(comm::Group& group, std::string_view name, const message::MatchContext* whole, comm::Errhandler* handler,
+                  Comm*& result, int error_here) {
     const ErrorHere mine(error_here);
     GroupChannelUse use(group, name);
+    use.channel().whole = whole;
     TaggedExchange exchange = exchange_of_group(group, use.channel(), kIntraTag);
     const View draw = View::all(exchange), agreement = View::all(exchange);
     uint64_t context = 0;
@@ -215,13 +221,20 @@ Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandl
     co_return co_await end_creation(agreement, error, make, result);
 }
 
+}  // namespace
+
+Task create_from_group(comm::Group& group, std::string_view name, comm::Errhandler* handler, Comm*& result, int error_here) {
+    return create_named(group, name, nullptr, handler, result, error_here);
+}
+
 // Builds from the tag and the context a name that differs from every string of the program, and creates a communicator from the group. So
 // the channel has exactly the participants as members. All of them notice a death among them; a death elsewhere in the communicator does
 // not matter.
 Task create_group(Comm& comm, comm::Group& group, int tag, Comm*& result, int error_here) {
     const uint64_t words[] = {0, comm.context(), static_cast<uint64_t>(tag)};
     const std::string_view name(reinterpret_cast<const char*>(words), sizeof words);
-    co_return co_await create_from_group(group, name, comm.errhandler, result, error_here);
+    if (comm.collective.revoked()) co_return message::why_revoked();
+    co_return co_await create_named(group, name, &comm.collective, comm.errhandler, result, error_here);
 }
 
 Task create_intercomm_from_groups(comm::Group& local, int local_leader, RemoteLeader remote, std::string_view name,

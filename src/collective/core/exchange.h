@@ -12,6 +12,10 @@
 #include "datatype/datatype.h"
 #include "message/request.h"
 
+namespace starling::message {
+struct ErrorMarker;
+}
+
 namespace starling::collective {
 
 class Cast;
@@ -37,6 +41,9 @@ class Exchange {
                             int destination, int tag) = 0;
     virtual void start_receive(message::ReceiveRequest& request, void* buffer, int64_t count, const datatype::Datatype& type,
                                int source, int tag) = 0;
+    /// Starts to send an error marker of `bytes` bytes. Its receiver may never receive it, so the send waits for nobody.
+    virtual void start_marker(message::SendRequest& request, const message::ErrorMarker& marker, int64_t bytes, int destination,
+                              int tag) = 0;
 
     /// Returns which participants of the local side share a host; null if two-level algorithms make no sense. Lasts as long as the
     /// exchange.
@@ -68,17 +75,18 @@ class Exchange {
     /// draw the same tag.
     int next_tag() {
         ++ticket_;
-        return one_tag_ ? one_tag_ | static_cast<int>(ticket_ & 1) : last_tag();
+        return one_tag_ ? one_tag_ | static_cast<int>(ticket_ % kPlanTags) : last_tag();
     }
     /// Returns the number of the operation with that tag among the multicasts of the communicator. Unlike the tag it differs for each start of
     /// a persistent operation.
     uint64_t call_number(int tag) const {
         return one_tag_ ? static_cast<uint64_t>(last_tag()) << 32 | static_cast<uint64_t>(tag) : static_cast<uint64_t>(tag);
     }
-    /// Draws an even tag for a persistent operation, whose starts use it and the next odd one by turns: a member may enter a start while
-    /// another still has unmatched receives of the previous one. All participants draw these in the same order. The tags differ from those of
+    /// Draws the first tag of a persistent operation, whose starts use it and the next ones by turns: a member may enter a start while
+    /// another still has unmatched receives of the previous one. Between the two, the members may create the operation's shared-memory
+    /// stage, which draws a tag too, so two tags are too few. All participants draw these in the same order. The tags differ from those of
     /// other operations.
-    int draw_plan_tag() { return static_cast<int>(0x40000000 | (++plans_ << 1 & (kSecondTag - 2))); }
+    int draw_plan_tag() { return static_cast<int>(0x40000000 | (++plans_ * kPlanTags & (kSecondTag - 1))); }
     /// Returns another tag of the same operation. Messages under it do not match receives of the first tag, such as those of a broadcast that
     /// arrived by multicast and whose receive of a message is not yet withdrawn.
     static int second_tag(int tag) { return tag | kSecondTag; }
@@ -99,11 +107,13 @@ class Exchange {
           remote_base(other.remote_base),
           remote_size(other.remote_size) {}
 
-    int one_tag_ = 0;  ///< even tag of the persistent operation that this exchange serves; 0: each operation draws its own tag
+    int one_tag_ = 0;  ///< first tag of the persistent operation that this exchange serves; 0: each operation draws its own tag
     std::unique_ptr<AlgorithmOverride> steering_;
 
   private:
     static constexpr int kSecondTag = 0x20000000;
+    static constexpr uint32_t kPlanTags =
+        4;  ///< tags of a persistent operation; a power of two, so that they differ while tickets wrap
     uint32_t ticket_ = kCounterStart, own_ = kCounterStart, plans_ = kCounterStart;
 };
 

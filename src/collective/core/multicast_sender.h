@@ -21,8 +21,9 @@ class Cast {
     virtual bool is_full([[maybe_unused]] uint64_t bytes) const { return false; }
     virtual bool is_ready() const = 0;
     virtual void hasten() {}
-    /// Returns the choices between the ways of long allgathers, and whether measured times decide.
-    virtual WayMeter& ways() = 0;
+    /// Returns the choices between the ways of long allgathers, and whether measured times decide. Calls of leaders alone have choices of
+    /// their own, because the other members do not count them.
+    virtual WayMeter& ways(bool among_leaders) = 0;
     virtual bool measures() const { return false; }
     virtual void start_receive(multicast::MulticastReceive& receive, int sender, uint64_t call, void* memory,
                                uint64_t bytes) = 0;

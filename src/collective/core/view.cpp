@@ -9,17 +9,17 @@ namespace starling::collective {
 
 void View::start_failed(message::SendRequest& request, uint64_t expected, int to) {
     using message::ErrorMarker;
-    const uint64_t bytes = ErrorMarker::is_sendable() ? ErrorMarker::length(expected) : expected == 0 ? 1 : 0;
-    exchange->start_send(request, &ErrorMarker::of(error), static_cast<int64_t>(bytes), datatype::predefined(MPI_BYTE),
-                         participant(to), tag);
+    exchange->start_marker(request, ErrorMarker::of(error), static_cast<int64_t>(ErrorMarker::length(expected)),
+                           participant(to), tag);
 }
 
 namespace {
 
-/// Returns the class in an error marker that lies in the receive's buffer; MPI_SUCCESS if there is none.
+/// Returns the class in an error marker that lies in the receive's buffer; MPI_SUCCESS if there is none. The marker may have either length:
+/// after a failure its sender may be in another operation, such as that which frees the object, and expect other data.
 int marked_in_buffer(const message::ReceiveRequest& request) {
     std::byte first[message::ErrorMarker::kBytes];
-    if (request.outcome.bytes != sizeof first) return MPI_SUCCESS;
+    if (request.outcome.bytes != sizeof first && request.outcome.bytes != message::ErrorMarker::kMost) return MPI_SUCCESS;
     datatype::pack(*request.type, request.count, request.buffer, 0, first, sizeof first);
     return message::ErrorMarker::read(first, sizeof first);
 }

@@ -21,6 +21,7 @@
 #include "collective/shm/nonblocking_slots.h"
 #include "collective/shm/operation_queue.h"
 #include "collective/shm/operation_step.h"
+#include "message/revocation.h"
 
 namespace starling::collective {
 
@@ -76,6 +77,9 @@ class NodeStage : public NodeStep<NodeStage<Sync>, NodeLayout> {
     /// Ends the use of the stage because a participant has left; returns an error class.
     [[gnu::cold, gnu::noinline]] int gone() {
         leave();
+        if constexpr (requires { sync_.is_revoked(); }) {
+            if (sync_.is_revoked()) return message::why_revoked();
+        }
         return fail(MPI_ERR_PROC_ABORTED,
                     "a member of the communicator has ended, so collective operations on the "
                     "communicator fail");

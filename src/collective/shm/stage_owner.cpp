@@ -260,6 +260,7 @@ void NodeOwner::start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, u
     is_part_ = n < exchange.size;
     if (is_part_) sync.watch_elsewhere();
     std::byte* const area = sync.reports.area;
+    if (n == 2 && !is_part_) meter_ = std::make_unique<StageMeter>();
     node_ = std::make_unique<EngineStage>(area, n, me, std::move(sync), first);
 }
 

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "collective/core/exchange.h"
 #include "collective/core/operation_label.h"
+#include "collective/core/stage_meter.h"
 #include "collective/core/view.h"
 #include "collective/shm/outbox_blocks.h"
 #include "collective/shm/stage.h"
@@ -84,6 +85,8 @@ class EngineSync {
     int participants() const { return static_cast<int>(participants_.size()); }
     int me() const { return me_; }
 
+    bool is_revoked() const { return reports.channel->revoked(); }
+
     void wake(int participant) const {
         job::Doorbell* doorbell = doorbells_[static_cast<size_t>(participant)];
         if (doorbell->sleeping.load() != 0) [[unlikely]]
@@ -142,7 +145,9 @@ class EngineSync {
     /// several of them, and the search would take as long as a yield, so the answer is always true.
     bool needs_yield(const NodeWait& what) const;
     bool wait_long(bool (*condition)(void*), void* argument, const NodeWait& what) const;
-    bool has_member_ended() const { return (!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && find_ended(); }
+    bool has_member_ended() const {
+        return is_revoked() || ((!other_jobs_.empty() || !mortals_.empty() || watches_elsewhere_) && find_ended());
+    }
     bool find_ended() const;
     template <class Layout>
     void report_missing(const NodeWait& what, const Layout& layout, progress::WaitReporter& teller) const;
@@ -185,7 +190,12 @@ class NodeOwner {
     bool is_known(const comm::Comm& comm) {
         if (tried_ && callers_.none()) [[likely]]
             return true;
-        return !tried_ && &comm != comm::world() && ++calls_ < 2;
+        return !tried_ && &comm != comm::world() && ++calls_ < kCallsWithout;
+    }
+    /// Ends the use of the stage because the communicator was revoked: is_known() returns false from now on.
+    void revoke() {
+        tried_ = false;
+        calls_ = kCallsWithout;
     }
     /// Creates the stage; all members call this at the same call. The task returned to the first caller completes when the members have
     /// agreed, at once if there is nothing to agree on; later callers get a completed task. `exchange`: the communicator's, or that of one
@@ -202,6 +212,9 @@ class NodeOwner {
     /// Retires the area that allocate_next() has allocated, because no stage is created in it. All members call this.
     void abandon_next(int64_t offset) const;
 
+    /// Returns the choices between the stage and messages for long calls; null unless the stage's only participants are two processes.
+    StageMeter* meter() const { return meter_.get(); }
+
     /// For a neighborhood, one entry per source: the index at which that source stores this process's block. Empty until the members have
     /// exchanged them.
     std::optional<std::vector<int>> places;
@@ -210,7 +223,10 @@ class NodeOwner {
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
     void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
 
+    static constexpr int kCallsWithout = 2;  ///< number of the first call that has the stage
+
     std::unique_ptr<EngineStage> node_;
+    std::unique_ptr<StageMeter> meter_;
     OperationQueue turns_, callers_;
     int calls_ = 0;
     bool tried_ = false, is_part_ = false;

@@ -89,6 +89,7 @@ int restart(PersistentCollective& request) {
     request.outcome = {};
     request.done = false;
     if (request.loan.begin) request.loan.begin(request.loan.state);
+    if (comm_of(request)->collective.revoked()) request.own->stage.revoke();
     collective::CommCall to(*comm_of(request), request.own->exchange, request.own->stage);
     Task task = request.plan->begin(to);
     request.label = to.label(request.label.function);
@@ -277,7 +278,7 @@ Counts CollectiveCall::copy(Counts array, int n) {
 int CollectiveCall::run(Task task) {
     if (!ok()) [[unlikely]]
         return error_;
-    const int error = task.handle() ? collective::run(std::move(task), to_->label(calling)) : task.result();
+    const int error = to_ ? collective::run(*to_, std::move(task)) : task.result();
     has_ended_ = true;
     return error == MPI_SUCCESS ? MPI_SUCCESS : raise(comm_, error);
 }

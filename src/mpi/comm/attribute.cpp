@@ -9,6 +9,7 @@
 #include "comm/error_codes.h"
 #include "datatype/construct.h"
 #include "datatype/datatype.h"
+#include "mpi-ext.h"
 #include "mpi/common/check.h"
 
 namespace starling::mpi {
@@ -27,7 +28,7 @@ int predefined_keyval(comm::Comm* comm) {
     return raise(comm, fail(MPI_ERR_KEYVAL, "predefined attributes can't be set or deleted"));
 }
 
-bool is_world_attribute(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
+bool is_world_attribute(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPIX_FT; }
 
 // Frees an attribute key; `kind` is the kind of object (communicator, datatype, window) whose attributes it names.
 int free_key(AttributeKind kind, int* number) {
@@ -45,7 +46,7 @@ int free_key(AttributeKind kind, int* number) {
 // Returns the address of the int value of a predefined attribute; nullptr for other keys.
 const int* predefined_attribute(int keyval) {
     STARLING_STATE static int tag_ub = INT_MAX, io = MPI_ANY_SOURCE, host = MPI_PROC_NULL, wtime_is_global = 1;
-    STARLING_STATE static int appnum, last_used_code, universe_size;
+    STARLING_STATE static int appnum, last_used_code, universe_size, continues;
     const link::Process me = link::self();
     switch (keyval) {
         case MPI_TAG_UB:
@@ -62,6 +63,9 @@ const int* predefined_attribute(int keyval) {
         case MPI_LASTUSEDCODE:
             last_used_code = comm::last_used_code();
             return &last_used_code;
+        case MPIX_FT:
+            continues = me.job->segment().header().recovers != 0;
+            return &continues;
         default:
             universe_size = static_cast<int>(me.job->segment().header().universe_size);
             return universe_size > 0 ? &universe_size : nullptr;

@@ -11,6 +11,7 @@
 #include "mpi/comm/errhandler_handle.h"
 #include "mpi/common/check.h"
 #include "mpi/common/handles.h"
+#include "mpi/file/file_check.h"
 
 namespace starling::mpi {
 
@@ -31,9 +32,11 @@ std::string full_text(int code) {
     return of_program ? comm::text_of(code) : std::string(comm::class_name(error_class)) + ": " + comm::text_of(code);
 }
 
-int bad_file() {
-    fail(MPI_ERR_FILE, "the file handle is not valid");
-    return raise_through(comm::file_handler, HandlerKind::file, {.file = MPI_FILE_NULL}, MPI_ERR_FILE);
+/// Returns the place of the error handler of a file, or of MPI_FILE_NULL; null if the handle is not valid.
+Errhandler** handler_place(MPI_File handle) {
+    if (handle == MPI_FILE_NULL) return &comm::file_handler;
+    File* f = file::from_handle(handle);
+    return f ? &f->errhandler : nullptr;
 }
 
 }  // namespace
@@ -114,24 +117,30 @@ int File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI
 }
 
 int File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-    if (file != MPI_FILE_NULL) return bad_file();
+    Lock lock;
+    Errhandler** const place = handler_place(file);
+    if (!place) return bad_file(file);
     Errhandler* handler = usable_errhandler(errhandler, HandlerKind::file);
-    if (!handler) return raise_through(comm::file_handler, HandlerKind::file, {.file = file}, MPI_ERR_ERRHANDLER);
-    comm::replace(comm::file_handler, handler);
+    if (!handler) return raise_through(*place, HandlerKind::file, {.file = file}, MPI_ERR_ERRHANDLER);
+    comm::replace(*place, handler);
     return MPI_SUCCESS;
 }
 
 int File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-    if (file != MPI_FILE_NULL) return bad_file();
-    if (!errhandler) return null_argument(nullptr, "errhandler");
-    *errhandler = make_handle(comm::file_handler);
+    Lock lock;
+    Errhandler** const place = handler_place(file);
+    if (!place) return bad_file(file);
+    if (!errhandler) return raise_through(*place, HandlerKind::file, {.file = file}, null_pointer("errhandler"));
+    *errhandler = make_handle(*place);
     return MPI_SUCCESS;
 }
 
 int File_call_errhandler(MPI_File fh, int errorcode) {
-    if (fh != MPI_FILE_NULL) return bad_file();
+    Lock lock;
+    Errhandler** const place = handler_place(fh);
+    if (!place) return bad_file(fh);
     clear_failure();
-    raise_through(comm::file_handler, HandlerKind::file, {.file = fh}, errorcode);
+    raise_through(*place, HandlerKind::file, {.file = fh}, errorcode);
     return MPI_SUCCESS;
 }
 

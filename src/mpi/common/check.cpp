@@ -9,6 +9,8 @@
 #include "comm/error_sentences.h"
 #include "datatype/datatype.h"
 #include "message/receive.h"
+#include "mpi-ext.h"
+#include "mpi/file/file_check.h"
 #include "mpi/rma/window_check.h"
 #include "runtime/error_abort.h"
 
@@ -77,6 +79,13 @@ comm::Comm* for_no_object() {
     return world && self && !self->errhandler_was_set ? world : self;
 }
 
+// Returns the class by which the program learns of a failed process: in a job that continues after failures, the one of fault tolerance.
+int class_for_program(int error) {
+    if (error != MPI_ERR_PROC_ABORTED) return error;
+    const link::Process& me = link::self();
+    return me.job && me.job->mapped() && me.job->segment().header().recovers ? MPIX_ERR_PROC_FAILED : error;
+}
+
 // Composes the text of a collective operation that continued after an error, and may have lost the text of its first error.
 void compose_text(comm::Comm* comm, int error) {
     if (comm && error == MPI_ERR_PROC_ABORTED && failure_text().empty()) message::why_member_failed(comm->collective);
@@ -87,6 +96,7 @@ bool is_of_files(const std::string_view name) { return name.find("MPI_File_") !=
 }  // namespace
 
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
+    error = class_for_program(error);
     // A reference is held because the handler may free itself or raise errors, and other threads may set another handler.
     comm::Errhandler* handler = comm::retain_from(place);
     if (handler->action == comm::HandlerAction::return_handle || handler->action == comm::HandlerAction::call)
@@ -110,14 +120,15 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
 
 int keep_failure(comm::Comm* comm, int error) {
     compose_text(comm, error);
-    return comm::keep_sentence(error, calling);
+    return comm::keep_sentence(class_for_program(error), calling);
 }
 
 int raise(comm::Comm* comm, int error) {
     if (error == MPI_SUCCESS) return error;
     compose_text(comm, error);
-    // An error of a window's request is raised on the window (MPI 5.0 section 9.3): its communicator is internal.
+    // An error of a window's or file's request is raised on that object (MPI 5.0 section 9.3): its communicator is internal.
     if (window::Window* const window = comm ? window::window_of(comm->context()) : nullptr) return raise(*window, error);
+    if (file::File* const file = comm ? file::file_of(comm->context()) : nullptr) return raise(*file, error);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
     comm::Errhandler* const fatal = comm::errors_are_fatal();
@@ -128,7 +139,7 @@ int unsupported(const char* name) {
     calling = name;
     const int error =
         fail(MPI_ERR_UNSUPPORTED_OPERATION, "not implemented; `starling info --missing` lists all such functions");
-    // Files are not implemented, so the handler is that of MPI_FILE_NULL, which returns errors by default (MPI 5.0 section 14.7).
+    // The handler of MPI_FILE_NULL returns errors by default (MPI 5.0 section 14.7).
     if (is_of_files(name)) return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
     return raise(nullptr, error);
 }

@@ -9,6 +9,7 @@
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
 #include "message/status.h"
+#include "message/suspended_receive.h"
 #include "message/wait_report.h"
 #include "mpi/common/check.h"
 #include "mpi/completion/request_handle.h"
@@ -83,6 +84,8 @@ int finish(Request& request, MPI_Request& handle, MPI_Status* status) {
         return finish_generalized(request, handle, status);
     message::fill_status(status, request.outcome);
     const int error = code_of(request);
+    if (error && message::is_suspended(request)) [[unlikely]]
+        return error;  // the request stays active
     const int error_of_free = retire(request, handle);
     return error ? error : error_of_free;
 }
@@ -112,6 +115,18 @@ int check_array(int count, const MPI_Request handles[]) {
     const int bad = find_invalid(count, handles);
     if (bad >= 0) return raise(nullptr, fail(MPI_ERR_REQUEST, "request %d of the array is not valid; was it freed?", bad));
     return MPI_SUCCESS;
+}
+
+/// Returns whether a request is done for good. A suspended receive is not: its message may be waiting for the next poll.
+bool is_settled(const Request& request) { return request.done && !(request.outcome.error && message::is_suspended(request)); }
+
+/// Returns whether all requests of the array that are active are done for good.
+bool all_settled(int count, const MPI_Request handles[]) {
+    for (int i = 0; i < count; ++i) {
+        const Request* request = from_handle(handles[i]);
+        if (is_pending(request) && !is_settled(*request)) return false;
+    }
+    return true;
 }
 
 bool all_done(int count, const MPI_Request handles[]) {
@@ -161,24 +176,34 @@ constinit const progress::WaitSite kSharedWaitSite{.report_wait = [](const void*
     return pending_behind(handle);
 }
 
+/// Polls for the message of a suspended receive. Returns the request, after the transfer if the message has arrived; null if another thread
+/// has ended it meanwhile.
+[[gnu::noinline]] Request* poll_for_suspended(const MPI_Request& handle) {
+    progress::test();
+    Request* const request = pending_behind(handle);
+    return !request || request->done ? request : wait_beside_threads(*request, handle);
+}
+
 /// Waits for a pending request and returns it, or null if another thread has ended it meanwhile.
 inline Request* wait_for(Request& request, const MPI_Request& handle) {
-    if (request.done) return &request;
+    if (request.done) [[likely]]
+        return is_settled(request) ? &request : poll_for_suspended(handle);
     if (program_threads_at_once()) [[unlikely]]
         return wait_beside_threads(request, handle);
     progress::wait(request, kWaitSite);
     return &request;
 }
 
-/// Waits for all requests and ends them. Returns MPI_ERR_IN_STATUS if one failed and there are statuses.
-int finish_all(int count, MPI_Request handles[], MPI_Status* statuses) {
+/// Ends all requests, and waits for them before if `waits`; else all must be done. Returns MPI_ERR_IN_STATUS if one failed and there are
+/// statuses.
+int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, bool waits) {
     int first_error = MPI_SUCCESS;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
         MPI_Status* status = statuses ? &statuses[i] : nullptr;
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
-        if (is_pending(request)) request = wait_for(*request, handles[i]);
+        if (waits && is_pending(request)) request = wait_for(*request, handles[i]);
         if (is_pending(request)) {
             comm::Comm* its_comm = comm_of(*request);
             if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
@@ -215,6 +240,11 @@ bool poll_array(Array& array) {
     }
     array.found = -1;
     return !array.any;
+}
+
+/// Returns whether the first request that counts as done is a suspended receive.
+bool has_found_suspended(Array& array) {
+    return poll_array(array) && array.found >= 0 && !is_settled(*from_handle(array.handles[array.found]));
 }
 
 /// Condition of a wait for any request of the array.
@@ -335,7 +365,7 @@ int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         fill_empty(status);
         return MPI_SUCCESS;
     }
-    if (!request->done) {
+    if (!is_settled(*request)) {
         progress::test();
         request = pending_behind(*handle);
     }
@@ -348,16 +378,16 @@ int Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 int Waitall(int count, MPI_Request handles[], MPI_Status* statuses) {
     Lock lock;
     if (const int error = check_array(count, handles)) return error;
-    return finish_all(count, handles, statuses);
+    return finish_all(count, handles, statuses, true);
 }
 
 int Testall(int count, MPI_Request handles[], int* flag, MPI_Status* statuses) {
     Lock lock;
     if (const int error = check_array(count, handles)) return error;
     if (!flag) return null_argument(nullptr, "flag");
-    if (!all_done(count, handles)) progress::test();
+    if (!all_settled(count, handles)) progress::test();
     *flag = all_done(count, handles);
-    return *flag ? finish_all(count, handles, statuses) : MPI_SUCCESS;
+    return *flag ? finish_all(count, handles, statuses, false) : MPI_SUCCESS;
 }
 
 int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
@@ -365,6 +395,7 @@ int Waitany(int count, MPI_Request handles[], int* indx, MPI_Status* status) {
     if (const int error = check_array(count, handles)) return error;
     if (!indx) return null_argument(nullptr, "index");
     Array array{count, handles, -1, false};
+    if (has_found_suspended(array)) progress::test();
     do progress::wait_until(CompletionCondition{array}, kWaitanySite);
     while (program_threads_at_once() && !poll_array(array));
     return complete_any(array, handles, indx, status);
@@ -376,7 +407,7 @@ int Testany(int count, MPI_Request handles[], int* indx, int* flag, MPI_Status* 
     if (!indx || !flag) return null_argument(nullptr, indx ? "flag" : "index");
     Array array{count, handles, -1, false};
     *flag = poll_array(array);
-    if (!*flag) {
+    if (!*flag || has_found_suspended(array)) {
         progress::test();
         *flag = poll_array(array);
     }
@@ -423,6 +454,7 @@ int Request_free(MPI_Request* handle) {
     if (!request) return bad_request();
     *handle = MPI_REQUEST_NULL;
     if (!request->operations->dispose) return MPI_SUCCESS;
+    if (message::is_suspended(*request)) message::resume(static_cast<message::ReceiveRequest&>(*request));
     if (request->done || !request->active) {
         request->operations->dispose(*request);
     } else {
@@ -443,7 +475,7 @@ int Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     if (!flag) return null_argument(nullptr, "flag");
     Request* request = from_handle(handle);
     if (!request && handle != MPI_REQUEST_NULL) return bad_request();
-    if (is_pending(request) && !request->done) {
+    if (is_pending(request) && !is_settled(*request)) {
         progress::test();
         request = from_handle(handle);
     }
@@ -460,7 +492,7 @@ int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MP
     Lock lock;
     if (const int error = check_array(count, handles)) return error;
     if (!flag) return null_argument(nullptr, "flag");
-    if (!all_done(count, handles)) progress::test();
+    if (!all_settled(count, handles)) progress::test();
     *flag = all_done(count, handles);
     if (!*flag) return MPI_SUCCESS;
     int first_error = MPI_SUCCESS;
@@ -526,8 +558,8 @@ int Cancel(MPI_Request* handle) {
     // Some sends complete although they were cancelled (message::abandon); the standard allows both outcomes.
     if (request->kind == progress::RequestKind::generalized)
         return raise(nullptr, comm::without_text(cancel_generalized(*request)));
-    if (request->active && !request->done && request->operations->cancel && request->operations->cancel(*request))
-        progress::notify();
+    const bool is_over = request->done && request->outcome.error == MPI_SUCCESS;
+    if (request->active && !is_over && request->operations->cancel && request->operations->cancel(*request)) progress::notify();
     return MPI_SUCCESS;
 }
 

@@ -16,12 +16,6 @@ Handle predefined(int value, Handle null) {
     return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));
 }
 
-template <class Handle>
-int number(Handle handle) {
-    const auto word = reinterpret_cast<uintptr_t>(handle);
-    return word < kFirstHandleInt ? static_cast<int>(word) : 0;
-}
-
 }  // namespace
 
 int Request_toint(MPI_Request request) {
@@ -46,7 +40,5 @@ MPI_Message Message_fromint(int message) {
     message::Unexpected* object = message::unexpected_pool.at(static_cast<uint32_t>(message - kFirstHandleInt));
     return object ? reinterpret_cast<MPI_Message>(object) : MPI_MESSAGE_NULL;
 }
-int File_toint(MPI_File file) { return number(file); }
-MPI_File File_fromint(int file) { return predefined(file, MPI_FILE_NULL); }
 
 }  // namespace starling::mpi

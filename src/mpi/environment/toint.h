@@ -1,4 +1,4 @@
-// Handles as integers for requests, messages and files. Files have only predefined handles.
+// Handles as integers for requests and messages.
 #pragma once
 
 #include "mpi.h"
@@ -9,7 +9,5 @@ int Request_toint(MPI_Request request);
 MPI_Request Request_fromint(int request);
 int Message_toint(MPI_Message message);
 MPI_Message Message_fromint(int message);
-int File_toint(MPI_File file);
-MPI_File File_fromint(int file);
 
 }  // namespace starling::mpi

@@ -32,6 +32,11 @@ inline int check_side(comm::Comm* comm, int rank, MPI_Datatype type, const void*
     return check_data(comm, datatype::from_handle(type), type, buffer, count);
 }
 
+/// Checks a transfer with MPI_PROC_NULL, which fails only if the communicator is revoked.
+inline int check_no_transfer(comm::Comm* comm) {
+    return comm->point_to_point.revoked() ? raise(comm, message::why_revoked()) : MPI_SUCCESS;
+}
+
 inline int check_send(comm::Comm* comm, MPI_Comm handle, int destination, int tag) {
     if (!comm) [[unlikely]]
         return failed(bad_comm(handle));

@@ -29,14 +29,6 @@ struct OfferSend : SendRequest {
 };
 constexpr progress::RequestClass kOfferSend{.dispose = [](progress::Request& r) { delete static_cast<OfferSend*>(&r); }};
 
-/// Lets a coroutine await one request.
-struct RequestAwaiter {
-    progress::Request& request;
-    bool await_ready() const { return request.done; }
-    void await_suspend(std::coroutine_handle<> handle) { request.waiter = handle; }
-    void await_resume() { request.waiter = nullptr; }
-};
-
 /// Lets a coroutine await several receives, once only.
 struct AllReceived {
     ReceiveRequest* receives;
@@ -137,7 +129,7 @@ struct PartitionedReceive::OfferReceive : ReceiveRequest {
     comm::Comm* comm = nullptr;  ///< holds a reference while `left` is active
 
     Task wait() {
-        co_await RequestAwaiter{*this};
+        co_await progress::RequestDone{*this};
         co_return MPI_SUCCESS;
     }
 };
@@ -206,7 +198,7 @@ Task PartitionedReceive::receive_all() {
         outcome = message::proc_null_outcome();
         co_return MPI_SUCCESS;
     }
-    co_await RequestAwaiter{*offer_};
+    co_await progress::RequestDone{*offer_};
     int error = match();
     if (error) co_return error;
     const PartitionedOffer offer = offer_->offer;

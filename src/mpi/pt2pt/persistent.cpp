@@ -82,7 +82,7 @@ constexpr progress::RequestClass kPersistentSend{
 constexpr progress::RequestClass kPersistentReceive{
     .dispose = [](Request& r) { dispose(persistent_receives, r); },
     .start = start_receive,
-    .cancel = [](Request& r) { return message::cancel_receive(static_cast<PersistentReceive&>(r)); },
+    .cancel = [](Request& r) { return message::cancel_programs_receive(static_cast<PersistentReceive&>(r)); },
     .report_wait = [](const Request& r,
                       progress::WaitReporter& to) { message::report_receive(static_cast<const PersistentReceive&>(r), to); }};
 

@@ -26,7 +26,7 @@ constinit const progress::RequestClass kSend{
                       progress::WaitReporter& to) { message::report_send(static_cast<const SendRequest&>(r), to); }};
 constinit const progress::RequestClass kReceive{
     .dispose = [](progress::Request& r) { receive_pool.destroy(static_cast<ReceiveRequest&>(r)); },
-    .cancel = [](progress::Request& r) { return message::cancel_receive(static_cast<ReceiveRequest&>(r)); },
+    .cancel = [](progress::Request& r) { return message::cancel_programs_receive(static_cast<ReceiveRequest&>(r)); },
     .report_wait = [](const progress::Request& r,
                       progress::WaitReporter& to) { message::report_receive(static_cast<const ReceiveRequest&>(r), to); }};
 constinit const progress::WaitSite kRecvSite{.report_wait = message::report_receive};
@@ -57,7 +57,7 @@ namespace {
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]
         return error;
-    if (dest == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (dest == MPI_PROC_NULL) return check_no_transfer(comm);
     message::Unsent unsent;
     if (message::send_at_once(comm->point_to_point, buf, count, *type, dest, tag, mode, unsent)) [[likely]]
         return MPI_SUCCESS;
@@ -102,6 +102,7 @@ namespace {
 /// MPI_Irecv from MPI_PROC_NULL: completes at once.
 [[gnu::cold]] int receive_from_null(comm::Comm& comm, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* out) {
     if (const int error = check_side(&comm, MPI_PROC_NULL, datatype, buf, count)) return no_request(out, error);
+    if (const int error = check_no_transfer(&comm)) return no_request(out, error);
     if (!out) return null_argument(&comm, "request");
     ReceiveRequest* request = receive_pool.create(&comm, kReceive);
     request->outcome = message::proc_null_outcome();
@@ -145,7 +146,8 @@ int Recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
         return error;
     if (source == MPI_PROC_NULL) {
         message::fill_status(status, message::proc_null_outcome());
-        return check_side(comm, source, datatype, buf, count);
+        const int error = check_side(comm, source, datatype, buf, count);
+        return error ? error : check_no_transfer(comm);
     }
     const datatype::Datatype* type = datatype::from_handle(datatype);
     if (const int error = check_data(comm, type, datatype, buf, count)) [[unlikely]]

@@ -3,6 +3,7 @@
 #include "base/handle.h"
 #include "message/match.h"
 #include "message/point_to_point.h"
+#include "message/receive.h"
 #include "message/status.h"
 #include "message/wait_report.h"
 #include "mpi/pt2pt/message_check.h"
@@ -49,14 +50,15 @@ Unexpected* probe(comm::Comm& comm, int source, int tag, bool wait, message::Pro
     }};
     // Polls again, because another thread may have taken the message before this thread gets the lock.
     for (bool again = wait && !found; again; again = program_threads_at_once() && !over()) progress::wait_until(over, site);
-    if (!found && !wait) {
+    // A wait for senders that have all ended polls nothing, but this process may have sent a message to itself.
+    if (!found) {
         progress::test();
         over();
     }
-    if (!found && message::sender_ended(comm.point_to_point, source))
-        error = raise(&comm, source == MPI_ANY_SOURCE
-                                 ? fail(MPI_ERR_PROC_ABORTED, "a rank that could have sent the message has ended")
-                                 : fail(MPI_ERR_PROC_ABORTED, "rank %d has ended", source));
+    // A program may poll for messages of a rank whose job has ended normally: it waits for nothing.
+    if (!found &&
+        (wait ? message::sender_ended(comm.point_to_point, source) : message::sender_failed(comm.point_to_point, source)))
+        error = raise(&comm, message::why_sender_ended(comm.point_to_point, source));
     return found;
 }
 
@@ -75,7 +77,7 @@ int probe_any(int source, int tag, MPI_Comm handle, bool wait, int* flag, MPI_Me
         if (flag) *flag = 1;
         if (message) *message = MPI_MESSAGE_NO_PROC;
         message::fill_status(status, message::proc_null_outcome());
-        return MPI_SUCCESS;
+        return check_no_transfer(comm);
     }
     int error;
     Unexpected* found =

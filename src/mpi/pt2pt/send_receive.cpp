@@ -72,10 +72,21 @@ int check(comm::Comm* comm, MPI_Comm handle, const TransferSide& send, const Tra
     return check_side(comm, receive.rank, receive.type, receive.buffer, receive.count);
 }
 
+void start_send_half(SendReceiveRequest& whole, comm::Comm& comm, const TransferSide& send) {
+    if (send.rank == MPI_PROC_NULL)
+        half_done(whole);
+    else
+        message::start_send(whole.send, comm.point_to_point, send.buffer, send.count, *datatype::from_handle(send.type),
+                            send.rank, send.tag, SendMode::standard);
+}
+
 void start_halves(SendReceiveRequest& whole, comm::Comm& comm, const TransferSide& send, const TransferSide& receive) {
     whole.send.whole = whole.receive.whole = &whole;
     whole.send.operations = &kSendHalf;
     whole.receive.operations = &kReceiveHalf;
+    // If all others have ended, the receive fails unless the message to this process itself is there first.
+    const bool sends_first = receive.rank == MPI_ANY_SOURCE && message::sender_ended(comm.point_to_point, MPI_ANY_SOURCE);
+    if (sends_first) start_send_half(whole, comm, send);
     if (receive.rank == MPI_PROC_NULL) {
         whole.receive.outcome = message::proc_null_outcome();
         half_done(whole);
@@ -83,11 +94,7 @@ void start_halves(SendReceiveRequest& whole, comm::Comm& comm, const TransferSid
         message::start_receive(whole.receive, comm.point_to_point, receive.buffer, receive.count,
                                *datatype::from_handle(receive.type), receive.rank, receive.tag);
     }
-    if (send.rank == MPI_PROC_NULL)
-        half_done(whole);
-    else
-        message::start_send(whole.send, comm.point_to_point, send.buffer, send.count, *datatype::from_handle(send.type),
-                            send.rank, send.tag, SendMode::standard);
+    if (!sends_first) start_send_half(whole, comm, send);
 }
 
 /// Replaces `send` by a packed copy of its data, owned by `whole`; for MPI_Sendrecv_replace.

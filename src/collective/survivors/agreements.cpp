@@ -1,0 +1,317 @@
+#include "collective/survivors/agreements.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/no_destroy.h"
+#include "base/state.h"
+#include "collective/channel_exchange.h"
+#include "comm/failures.h"
+#include "link/peer.h"
+#include "message/closed_contexts.h"
+#include "message/context_table.h"
+#include "message/receive.h"
+#include "mpi-ext.h"
+
+namespace starling::collective {
+
+namespace {
+
+/// Payload of a `ballot` packet: one word of the ballot's sets, and the rest of the ballot.
+struct BallotPart {
+    uint64_t context;  ///< id of the communicator's collective match context
+    uint64_t failed, acknowledged;
+    uint64_t drawn;   ///< Ballot::context
+    uint32_t number;  ///< number of the agreement in the communicator
+    int32_t flag;
+    uint16_t word;   ///< index of the word in the sets; words without failures are not sent
+    uint16_t parts;  ///< number of packets of this ballot, which may arrive in any order
+    uint16_t unsettled;
+    Consensus::BallotKind kind;
+    uint8_t unused = 0;
+};
+static_assert(sizeof(BallotPart) == 48 && sizeof(BallotPart) <= link::PendingControl::kMost);
+
+class GroupAgreements;
+
+/// One agreement, and the ballots that have arrived in part.
+struct Agreement {
+    Agreement(GroupAgreements& its_group, uint32_t its_number);
+    void take(int from, const BallotPart& part);
+
+    struct ToMembers final : Consensus::Outside {
+        ToMembers(GroupAgreements& its_group, uint32_t its_number) : group(its_group), number(its_number) {}
+        bool has_failed(int member) const override;
+        void send(int member, Consensus::BallotKind kind, const Ballot& ballot) override;
+        uint64_t draw_context() override { return comm::new_context(); }
+        GroupAgreements& group;
+        const uint32_t number;
+    } outside;
+    Consensus consensus;
+    /// A ballot of which some packets have arrived.
+    struct Partial {
+        explicit Partial(int members) : ballot(members) {
+            std::fill(ballot.acknowledged.begin(), ballot.acknowledged.end(), 0);
+        }
+        Ballot ballot;
+        std::vector<uint16_t> words;  ///< indices of the words that have arrived
+    };
+    std::map<std::pair<int, Consensus::BallotKind>, Partial> partial;  ///< by sender and kind
+    progress::Request done{progress::RequestKind::collective};
+    bool read = false;  ///< whether this member's call has returned the decision
+};
+
+/// The agreements of one communicator.
+class GroupAgreements {
+  public:
+    GroupAgreements(uint64_t its_context, comm::Group* its_members, int my_number)
+        : context(its_context), members(its_members->retain()), me(my_number) {}
+    ~GroupAgreements() { members->release(); }
+    GroupAgreements(const GroupAgreements&) = delete;
+
+    Agreement& at(uint32_t number) {
+        std::unique_ptr<Agreement>& agreement = agreements[number];
+        if (!agreement) agreement = std::make_unique<Agreement>(*this, number);
+        return *agreement;
+    }
+    void take(int from, const BallotPart& part);
+    /// Completes the agreements that have been decided and drops those that every living member has decided.
+    void settle();
+    void note_failures() {
+        for (auto& [number, agreement] : agreements) agreement->consensus.note_failures();
+        settle();
+    }
+
+    const uint64_t context;
+    comm::Group* const members;
+    const int me;
+    uint32_t drawn = 0;    ///< number of the agreements that this member has started
+    uint32_t settled = 0;  ///< all living members have decided the agreements below this number
+    std::map<uint32_t, std::unique_ptr<Agreement>> agreements;
+};
+
+Agreement::Agreement(GroupAgreements& its_group, uint32_t its_number)
+    : outside(its_group, its_number), consensus(its_group.members->size(), its_group.me, outside) {}
+
+bool Agreement::ToMembers::has_failed(int member) const { return link::has_failed_or_ended(group.members->at(member)); }
+
+void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ballot& ballot) {
+    const link::Process process = group.members->at(member);
+    link::Peer* const peer = process.job->peer(process.rank);
+    if (!peer) return;
+    std::vector<uint16_t> words;
+    for (size_t word = 0; word < ballot.failed.size(); ++word)
+        if (ballot.failed[word]) words.push_back(static_cast<uint16_t>(word));
+    if (words.empty()) words.push_back(0);
+    for (const uint16_t word : words) {
+        const BallotPart part{group.context,
+                              ballot.failed[word],
+                              ballot.acknowledged[word],
+                              ballot.context,
+                              number,
+                              ballot.flag,
+                              word,
+                              static_cast<uint16_t>(words.size()),
+                              static_cast<uint16_t>(std::min<uint32_t>(ballot.unsettled, UINT16_MAX)),
+                              kind};
+        link::send_control(*peer, packet::PacketKind::ballot, &part, sizeof part);
+    }
+}
+
+void Agreement::take(int from, const BallotPart& part) {
+    const auto place = partial.try_emplace({from, part.kind}, outside.group.members->size()).first;
+    auto& [ballot, words] = place->second;
+    if (part.word >= ballot.failed.size() || std::find(words.begin(), words.end(), part.word) != words.end()) return;
+    words.push_back(part.word);
+    ballot.failed[part.word] = part.failed;
+    ballot.acknowledged[part.word] = part.acknowledged;
+    if (words.size() < part.parts) return;
+    ballot.flag = part.flag;
+    ballot.context = part.drawn;
+    ballot.unsettled = part.unsettled;
+    const Ballot whole = std::move(ballot);
+    partial.erase(place);
+    consensus.receive(from, part.kind, whole);
+}
+
+void GroupAgreements::take(int from, const BallotPart& part) {
+    // A member that sends for an agreement below `settled` has decided it; nothing is left to do.
+    if (static_cast<int32_t>(part.number - settled) < 0) return;
+    at(part.number).take(from, part);
+    settle();
+}
+
+void GroupAgreements::settle() {
+    for (auto& [number, agreement] : agreements) {
+        if (!agreement->consensus.decided()) continue;
+        settled = std::max(settled, number - std::min(number, agreement->consensus.ballot().unsettled));
+        if (!agreement->done.done) agreement->done.complete();
+    }
+    // This member's calls have read these agreements: an unread one counts as undecided here.
+    agreements.erase(agreements.begin(), agreements.lower_bound(settled));
+}
+
+struct Known {
+    std::map<uint64_t, std::unique_ptr<GroupAgreements>> groups;  ///< by context id
+    std::deque<uint64_t> closed;                                  ///< destroyed communicators, oldest first
+    /// Packets for communicators that this process has not created yet. They hold the jobs of their senders.
+    struct Early {
+        link::Process from;
+        BallotPart part;
+        link::JobHold hold{from.job};
+    };
+    std::list<Early> early;
+};
+STARLING_STATE Lazy<Known> known_agreements;
+
+/// Drops the early packets of terminated members, which a consensus ignores, and those for contexts that were retired meanwhile.
+void drop_stale_packets() {
+    known_agreements.get().early.remove_if(
+        [](const Known::Early& one) { return link::has_failed_or_ended(one.from) || message::is_retired(one.part.context); });
+}
+
+GroupAgreements& agreements_of(const comm::Comm& comm) {
+    std::unique_ptr<GroupAgreements>& group = known_agreements.get().groups[comm.collective.context()];
+    if (group) return *group;
+    exchange_of(const_cast<comm::Comm&>(comm));  // its destruction calls close_agreements()
+    comm::GroupBuilder members;
+    for (int i = 0; i < comm.collective.roster().size(); ++i) members.add(comm.collective.roster().at(i));
+    comm::Group* const all = members.build();
+    group = std::make_unique<GroupAgreements>(comm.collective.context(), all, comm.collective.my_rank());
+    all->release();
+    std::list<Known::Early>& early = known_agreements.get().early;
+    std::list<Known::Early> mine;
+    for (auto one = early.begin(); one != early.end();) {
+        const auto here = one++;
+        if (here->part.context == group->context) mine.splice(mine.end(), early, here);
+    }
+    for (const Known::Early& one : mine)
+        if (const int member = group->members->rank_of(one.from); member != MPI_UNDEFINED) group->take(member, one.part);
+    return *group;
+}
+
+GroupAgreements* find_agreements(uint64_t context) {
+    const auto found = known_agreements.get().groups.find(context);
+    if (found != known_agreements.get().groups.end()) return found->second.get();
+    const message::MatchContext* const channel = message::directory.find(context);
+    return channel && channel->owner ? &agreements_of(*static_cast<const comm::Comm*>(channel->owner)) : nullptr;
+}
+
+void on_ballot(link::Peer& peer, const link::Packet& packet) {
+    BallotPart part;
+    if (packet.header.bytes != sizeof part) return;
+    std::memcpy(&part, packet.payload, sizeof part);
+    const link::Process from{&peer.job, peer.rank};
+    GroupAgreements* const group = find_agreements(part.context);
+    if (!group) {
+        drop_stale_packets();
+        if (!message::is_retired(part.context)) known_agreements.get().early.push_back({from, part});
+        return;
+    }
+    const int member = group->members->rank_of(from);
+    if (member != MPI_UNDEFINED) group->take(member, part);
+}
+
+void note_failures_everywhere() {
+    drop_stale_packets();
+    for (auto& [context, group] : known_agreements.get().groups) group->note_failures();
+}
+
+/// Votes in the next agreement of the communicator and waits for the decision.
+Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
+    GroupAgreements& group = agreements_of(comm);
+    const uint32_t number = group.drawn++;
+    Ballot mine(group.members->size());
+    mine.flag = flag;
+    const comm::KnownFailures& failures = comm::known_failures(comm);
+    std::fill(mine.acknowledged.begin(), mine.acknowledged.end(), 0);
+    for (size_t i = 0; i < failures.ranks.size(); ++i) {
+        Ballot::insert(mine.failed, failures.ranks[i]);
+        if (i < failures.acknowledged) Ballot::insert(mine.acknowledged, failures.ranks[i]);
+    }
+    uint32_t oldest = number;
+    for (const auto& [earlier, agreement] : group.agreements)
+        if (earlier < oldest && !agreement->read) oldest = earlier;
+    mine.unsettled = number - oldest;
+    Agreement& agreement = group.at(number);
+    agreement.consensus.vote(mine);
+    group.settle();
+    if (!agreement.done.done) co_await progress::RequestDone{agreement.done};
+    decision = agreement.consensus.ballot();
+    agreement.read = true;
+    co_return MPI_SUCCESS;
+}
+
+/// Returns the members of `group`, whose first member has the number `base`, that are not in `failed`.
+comm::Group* living(const comm::Group& group, int base, const Ballot::Members& failed) {
+    std::vector<bool> excluded(static_cast<size_t>(group.size()));
+    for (int i = 0; i < group.size(); ++i) excluded[static_cast<size_t>(i)] = Ballot::contains(failed, base + i);
+    return comm::exclude(group, excluded);
+}
+
+comm::Comm* make_shrunk(comm::Comm& comm, const Ballot& decision) {
+    const Exchange& exchange = exchange_of(comm);
+    comm::Group* const local = living(comm.local_group(), exchange.local_base, decision.failed);
+    if (!comm.is_inter) return make_intracomm(decision.context, local, local->my_rank(), comm.errhandler);
+    comm::Group* const remote = living(comm.remote_group(), exchange.remote_base, decision.failed);
+    if (remote->size() > 0)
+        return make_intercomm(decision.context, local, local->my_rank(), remote, comm.local_first, comm.errhandler);
+    local->release();
+    remote->release();
+    return nullptr;
+}
+
+}  // namespace
+
+void start_agreements() {
+    link::register_handler(packet::PacketKind::ballot, on_ballot);
+    message::after_failures = note_failures_everywhere;
+}
+
+Task agree_among_living(comm::Comm& comm, int& flag) {
+    Ballot decision(0);
+    co_await vote_and_wait(comm, flag, decision);
+    flag = decision.flag;
+    if (decision.all_acknowledged()) co_return MPI_SUCCESS;
+    co_return fail(MPIX_ERR_PROC_FAILED, "a member of the communicator has failed, and not all members have acknowledged it");
+}
+
+Task shrink(comm::Comm& comm, comm::Comm*& result) {
+    Ballot decision(0);
+    co_await vote_and_wait(comm, ~0, decision);
+    if (const int error = comm::check_context(decision.context)) co_return error;
+    if (Ballot::contains(decision.failed, comm.collective.my_rank())) {
+        message::retire_context(decision.context);
+        co_return fail(MPIX_ERR_PROC_FAILED,
+                       "another member regards this process as failed, so the new communicator is without it");
+    }
+    result = make_shrunk(comm, decision);
+    if (result) co_return MPI_SUCCESS;
+    co_return fail(MPIX_ERR_PROC_FAILED, "no member of one of the two groups lives");
+}
+
+void announce_decisions() {
+    for (auto& [context, group] : known_agreements.get().groups)
+        for (auto& [number, agreement] : group->agreements) agreement->consensus.leave();
+}
+
+void close_agreements(const comm::Comm& comm) {
+    // A predefined id is used again. Its agreements continue with the next number, on every member.
+    if (!comm::is_drawn(comm.context())) return;
+    const auto found = known_agreements.get().groups.find(comm.collective.context());
+    if (found == known_agreements.get().groups.end()) return;
+    Known& all = known_agreements.get();
+    all.closed.push_back(found->first);
+    if (all.closed.size() <= kClosedKept) return;
+    all.groups.erase(all.closed.front());
+    all.closed.pop_front();
+}
+
+}  // namespace starling::collective

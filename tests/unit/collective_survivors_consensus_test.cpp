@@ -1,0 +1,195 @@
+// Runs agreements with random orders of messages and random failures: a member may fail between any two of its sends.
+#include "collective/survivors/consensus.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace starling::collective {
+namespace {
+
+using BallotKind = Consensus::BallotKind;
+
+/// A group whose members exchange messages in memory. Messages of a pair arrive in order; each member learns of a failure on its own.
+class World {
+  public:
+    World(int members, unsigned seed) : n_(members), random_(seed) {
+        for (int m = 0; m < n_; ++m) members_.push_back(std::make_unique<Member>(*this, m));
+        const int doomed = pick(n_);
+        for (int i = 0; i < doomed; ++i) lives(pick(n_)) = pick(3 * n_);
+        lives(pick(n_)) = std::nullopt;  // at least one member lives
+    }
+
+    /// Runs until no message or news is left.
+    void run() {
+        std::vector<int> callers;
+        for (int m = 0; m < n_; ++m) callers.push_back(m);
+        std::shuffle(callers.begin(), callers.end(), random_);
+        for (;;) {
+            const int what = pick(4);
+            if (what == 0 && !callers.empty()) {
+                const int m = callers.back();
+                callers.pop_back();
+                step(m);
+                if (alive(m)) member(m).vote();
+            } else if (what == 1 && learn()) {
+                continue;
+            } else if (!deliver() && callers.empty() && !learn()) {
+                break;
+            }
+        }
+    }
+
+    void check(const std::string& where) {
+        const Ballot* decision = nullptr;
+        for (const auto& one : members_) {
+            if (!alive(one->me)) continue;
+            if (!one->decision) {
+                ADD_FAILURE() << where << ": member " << one->me << " has not decided";
+                continue;
+            }
+            if (!decision) decision = &*one->decision;
+            EXPECT_EQ(one->decision->flag, decision->flag) << where;
+            EXPECT_EQ(one->decision->failed, decision->failed) << where;
+            EXPECT_EQ(one->decision->acknowledged, decision->acknowledged) << where;
+            EXPECT_EQ(one->decision->context, decision->context) << where;
+        }
+        ASSERT_NE(decision, nullptr) << where;
+        for (int m = 0; m < n_; ++m) {
+            if (alive(m)) {
+                EXPECT_FALSE(Ballot::contains(decision->failed, m)) << where << ": " << m << " lives";
+                EXPECT_EQ(decision->flag >> m % 31 & 1, 0) << where << ": the flag of " << m << " is missing";
+            }
+            if (!member(m).voted) {
+                EXPECT_TRUE(Ballot::contains(decision->failed, m)) << where << ": " << m << " failed before its vote";
+            }
+        }
+    }
+
+  private:
+    struct Message {
+        BallotKind kind;
+        Ballot ballot;
+    };
+    struct Member final : Consensus::Outside {
+        Member(World& its_world, int number)
+            : world(its_world), me(number), known(static_cast<size_t>(its_world.n_)), consensus(its_world.n_, number, *this) {}
+        bool has_failed(int other) const override { return known[static_cast<size_t>(other)]; }
+        void send(int to, BallotKind kind, const Ballot& ballot) override {
+            world.step(me);
+            if (world.alive(me)) world.sent_[{me, to}].push_back({kind, ballot});
+        }
+        uint64_t draw_context() override { return static_cast<uint64_t>(me) + 1; }
+        void vote() {
+            voted = true;
+            Ballot mine(world.n_);
+            mine.flag = ~(1 << me % 31);
+            for (int m = 0; m < world.n_; ++m) {
+                if (!has_failed(m)) continue;
+                Ballot::insert(mine.failed, m);
+            }
+            std::fill(mine.acknowledged.begin(), mine.acknowledged.end(), world.pick(2) ? ~uint64_t{0} : 0);
+            consensus.vote(mine);
+            note();
+        }
+        /// Notes the decision if the member has lived long enough to return it. The member may then leave, as in MPI_Finalize.
+        void note() {
+            if (!consensus.decided() || !world.alive(me) || decision) return;
+            decision = consensus.ballot();
+            if (!voted || world.pick(3) > 0) return;
+            consensus.leave();
+            left = world.alive(me);
+        }
+        World& world;
+        const int me;
+        std::vector<bool> known;
+        Consensus consensus;
+        std::optional<Ballot> decision;
+        std::optional<int> actions_left;  ///< number of actions before the member fails; empty: it lives
+        bool voted = false;
+        bool left = false;  ///< whether the member ignores everything, although it has not failed
+    };
+
+    int pick(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
+    Member& member(int m) { return *members_[static_cast<size_t>(m)]; }
+    std::optional<int>& lives(int m) { return member(m).actions_left; }
+    bool alive(int m) { return !lives(m) || *lives(m) > 0; }
+    void step(int m) {
+        if (lives(m) && *lives(m) > 0) --*lives(m);
+    }
+
+    bool deliver() {
+        if (sent_.empty()) return false;
+        auto it = std::next(sent_.begin(), pick(static_cast<int>(sent_.size())));
+        const auto [from, to] = it->first;
+        const Message message = it->second.front();
+        it->second.pop_front();
+        if (it->second.empty()) sent_.erase(it);
+        if (!alive(to) || member(to).left) return true;
+        member(to).consensus.receive(from, message.kind, message.ballot);
+        member(to).note();
+        return true;
+    }
+    /// A living member learns of a failure. Everything that the failed member had sent to it is delivered first, or is lost.
+    bool learn() {
+        std::vector<std::pair<int, int>> news;
+        for (int m = 0; m < n_; ++m)
+            for (int gone = 0; gone < n_; ++gone)
+                if (alive(m) && !member(m).left && !alive(gone) && !member(m).known[static_cast<size_t>(gone)])
+                    news.emplace_back(m, gone);
+        if (news.empty()) return false;
+        const auto [m, gone] = news[static_cast<size_t>(pick(static_cast<int>(news.size())))];
+        for (auto it = sent_.find({gone, m}); it != sent_.end(); it = sent_.find({gone, m})) {
+            const std::deque<Message> last = std::move(it->second);
+            sent_.erase(it);
+            if (pick(2) == 0) continue;
+            for (const Message& message : last) member(m).consensus.receive(gone, message.kind, message.ballot);
+        }
+        member(m).note();
+        if (!alive(m) || member(m).left) return true;
+        member(m).known[static_cast<size_t>(gone)] = true;
+        member(m).consensus.note_failures();
+        member(m).note();
+        return true;
+    }
+
+    const int n_;
+    std::mt19937 random_;
+    std::vector<std::unique_ptr<Member>> members_;
+    std::map<std::pair<int, int>, std::deque<Message>> sent_;
+};
+
+TEST(Consensus, LivingMembersDecideAlikeWhoeverFails) {
+    for (unsigned seed = 1; seed <= 30000; ++seed) {
+        World world(static_cast<int>(1 + seed % 11), seed);
+        world.run();
+        world.check("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
+}
+
+TEST(Consensus, LargeGroupsDecideAlikeWhoeverFails) {
+    for (unsigned seed = 1; seed <= 30; ++seed) {
+        World world(static_cast<int>(60 + seed % 80), seed);
+        world.run();
+        world.check("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
+}
+
+TEST(Consensus, VoteOfOneMemberIsTheDecision) {
+    World world(1, 5);
+    world.run();
+    world.check("alone");
+}
+
+}  // namespace
+}  // namespace starling::collective
