@@ -52,6 +52,7 @@ RATE_SIZES = (8, 1024, 2048, 4096, 8192, 16384)
 COLLECTIVE_SIZES = (8, 4096, 65536, 1 << 20)
 PAIR_SIZES = (8, 4096) + MEDIUM_SIZES  # of collectives of two processes
 COLLECTIVES = ("barrier", "bcast", "allreduce", "reduce", "allgather", "alltoall")
+ALL_COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan")
 BETWEEN_GROUPS = ("barrier", "bcast", "allreduce", "alltoall", "reduce", "reduce_scatter", "allgather")
 OVERLAPS = ("isend-irecv", "ibarrier", "ibcast", "ireduce", "iallreduce", "iallgather", "ialltoall")
 ONE_SIDED = ("put", "get", "accumulate", "accumulate-double", "fetch_and_op", "compare_and_swap", "puts", "gets")
@@ -66,7 +67,10 @@ TARGETS = ("latency", "bandwidth", "message-rate", "latency-parent-child", "band
            "allreduce-16", "alltoall-16", "barrier-1+7", "allreduce-1+7", "barrier-4+4", "allreduce-4+4")
 MESSAGES = ("latency", "latency-written", "bandwidth", "bandwidth-both", "message-rate", "burst", "late-receiver", "allreduce-2",
             "alltoall-2")
-SETS = {"targets": TARGETS, "messages": MESSAGES}
+# The cases with data of 16 KB to 1 MB within a host.
+MEDIUM = MESSAGES + ("latency-exchanged", "latency-parent-child", "bandwidth-parent-child", "bcast-2", "allgather-2", "all-4",
+                     "one-sided-allocated", "one-sided-exchanged", "strangers-0-latency", "strangers-1-latency", "strangers-2-latency")
+SETS = {"targets": TARGETS, "messages": MESSAGES, "medium": MEDIUM}
 
 
 def sizes(numbers):
@@ -88,6 +92,10 @@ def goal_of(case):
     """Returns Starling's goals: {(operation, size): limit of the ratio of its value to the best peer's}."""
     if case.group == "strangers":
         return {("", 8): 1.1, ("", 65536): 1.1, ("barrier", 0): 0.5, ("allreduce", 8): 0.5}
+    if case.name == "latency-exchanged":
+        return {("", size): 0.7 for size in POOL_SIZES if size >= MEDIUM_SIZES[0]}
+    if case.name == "all-4":
+        return {(what, size): 0.8 for what in ALL_COLLECTIVES for size in (0, 8, 4096, 65536)}
     if case.name in ("latency", "latency-written"):
         return {("", size): 0.9 for size in POOL_SIZES}
     if case.name in ("bandwidth", "bandwidth-both"):
@@ -123,11 +131,12 @@ def strangers():
 def point_to_point(time):
     cases = []
     for name, group, ranks, extra in (("", "p2p", 2, []), ("-written", "p2p", 2, ["--write"]),
+                                      ("-exchanged", "p2p", 2, ["--exchanged"]),
                                       ("-parent-child", "inter", 1, ["--spawn", "1"])):
         lengths = POOL_SIZES if "--write" in extra else LATENCY_SIZES
         cases.append(Case("latency" + name, group, "latency", ranks, ["-t", time, "-s", sizes(lengths)] + extra, 60,
                           limit=["latency", sizes(lengths), time] if "--write" not in extra else []))
-        if name == "-written":
+        if name in ("-written", "-exchanged"):
             continue
         cases.append(Case("bandwidth" + name, group, "bandwidth", ranks,
                           ["-t", time, "-s", sizes(BANDWIDTH_SIZES)] + extra, 60, larger_is_better=True,
@@ -188,7 +197,7 @@ def collectives(time, quick):
     for ranks in (2, 4, 16):
         group = "coll" if ranks <= CORES else "oversubscribed"
         for operation in COLLECTIVES:
-            if quick and operation in ("reduce", "allgather"):
+            if quick and (operation == "reduce" or (operation == "allgather" and ranks > 2)):
                 continue
             largest = 1 << 20
             if ranks > 2:
@@ -207,6 +216,8 @@ def collectives(time, quick):
         cases.append(Case(f"outstanding-{ranks}", group, "outstanding", ranks,
                           ["-t", time, "-k", "1,8,32", "-o", "ibarrier,ibcast,iallreduce"], 30))
         cases.append(Case(f"planned-{ranks}", group, "planned", ranks, ["-t", time], 30))
+    cases.append(Case("all-4", "oversubscribed", "collectives", 4,
+                      ["-o", ",".join(ALL_COLLECTIVES), "-t", time, "-s", sizes((8, 4096, 65536))], 60, note="every operation"))
     return cases
 
 

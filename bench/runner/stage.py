@@ -15,6 +15,7 @@ import threading
 import time
 import uuid
 
+from . import scheduling
 from .execute import Run, kill_marked, run_command
 from .placement import Judge
 
@@ -47,9 +48,10 @@ class Job:
 class Stage:
     """The commands of one case, which take turns."""
 
-    def __init__(self, looker, commands, turns, timeout, strangers=0):
+    def __init__(self, looker, commands, turns, timeout, strangers=0, ordinary=False):
         self.looker, self.turns, self.timeout, self.strangers = looker, turns, timeout, strangers
         self.commands, self.loops, self.last = commands, [], None
+        self.ordinary = ordinary and scheduling.is_real_time()  # whether processes get the ordinary scheduling class
         self.selector = selectors.DefaultSelector()
         self.ended, self.tell_ended = socket.socketpair()
         self.selector.register(self.ended, selectors.EVENT_READ)
@@ -171,6 +173,8 @@ class Stage:
             return
         if not job.waiting:
             job.since = time.monotonic()
+        if self.ordinary:
+            scheduling.make_ordinary(scheduling.pid_of(connection))
         job.waiting.append((connection, int(words[1])))
         job.asked = len(job.waiting) >= int(words[0])
 
@@ -178,6 +182,9 @@ class Stage:
         """Starts busy loops, each on its own core; they are stopped except while a value is measured."""
         self.loops = [subprocess.Popen([str(self.looker.limits), "busy", str(core)])
                       for core in self.looker.cores[: self.strangers]]
+        if self.ordinary:
+            for loop in self.loops:
+                scheduling.make_ordinary(loop.pid)
         self.send_strangers(signal.SIGSTOP)
 
     def send_strangers(self, number):

@@ -180,7 +180,8 @@ class Turns:
             else:
                 library = self.library(key)
                 commands[key] = Command(command_of(library, self.case), library.environment, self.case.plain)
-        stage = Stage(self.run.looker, commands, self.case.repeats, self.case.timeout, self.case.strangers)
+        stage = Stage(self.run.looker, commands, self.case.repeats, self.case.timeout, self.case.strangers,
+                      ordinary=self.case.group == "strangers")
         with self.counted():
             runs = stage.run()
         for key, one in runs.items():

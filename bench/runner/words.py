@@ -6,6 +6,8 @@ from . import report
 # Patterns of case names, the first that fits wins. Groups of the pattern fill the words.
 CASES = ((r"latency", "half a round trip"),
          (r"latency-written", "half a round trip, data written before"),
+         (r"latency-exchanged", "half a round trip, memory of MPI_Alloc_mem"),
+         (r"all-(\d+)", "every collective, {} processes"),
          (r"latency-parent-child", "half a round trip between parent and child"),
          (r"latency-modes", "half a round trip by wait mode"),
          (r"bandwidth", "bandwidth in one direction"),

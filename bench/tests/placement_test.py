@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Tests of placement classes: which values belong together, which are dropped, which are compared and which are still missing;
 all with made-up figures."""
+import os
 import random
 import signal
+import socket
 import stat
+import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runner import report
+from runner import report, scheduling
 from runner.classes import ANYWHERE, Row, agree, by_class, classes_of
 from runner.placement import TRIES, Judge, Looker
 from runner.stage import Command, Stage
@@ -195,6 +200,50 @@ class Stages(unittest.TestCase):
         stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 20, strangers=2)
         self.assertEqual(stage.run()["one"].status, "ok")
         self.assertEqual([loop.returncode for loop in stage.loops], [-signal.SIGKILL] * 2)
+
+    def ordinary_ones(self, real_time, **arguments):
+        """Runs one command of two processes beside two strangers. Returns the stage and the processes that were made ordinary ones."""
+        with mock.patch.object(scheduling, "is_real_time", return_value=real_time), \
+                mock.patch.object(scheduling, "make_ordinary") as make_ordinary:
+            stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 20, strangers=2, **arguments)
+            self.assertEqual(stage.run()["one"].status, "ok")
+        return stage, {call.args[0] for call in make_ordinary.call_args_list}
+
+    def test_processes_and_strangers_are_made_ordinary_in_a_real_time_run(self):
+        stage, made = self.ordinary_ones(True, ordinary=True)
+        self.assertLess({loop.pid for loop in stage.loops}, made)
+        self.assertEqual(len(made), 4)
+
+    def test_processes_of_other_cases_and_other_runs_keep_their_class(self):
+        self.assertEqual(self.ordinary_ones(True)[1], set())
+        self.assertEqual(self.ordinary_ones(False, ordinary=True)[1], set())
+
+
+class Scheduling(unittest.TestCase):
+    def test_every_thread_gets_the_ordinary_class(self):
+        done = threading.Event()
+        thread = threading.Thread(target=done.wait)
+        thread.start()
+        threads = set(map(int, os.listdir("/proc/self/task")))
+        with mock.patch("os.sched_setscheduler") as set_class, mock.patch("os.setpriority"), mock.patch.object(scheduling, "open",
+                                                                                                              create=True):
+            scheduling.make_ordinary(os.getpid())
+        done.set()
+        thread.join()
+        self.assertGreater(len(threads), 1)
+        self.assertEqual({call.args[0] for call in set_class.call_args_list}, threads)
+        self.assertEqual({call.args[1] for call in set_class.call_args_list}, {os.SCHED_OTHER})
+
+    def test_a_process_that_has_ended_is_left_alone(self):
+        child = subprocess.Popen(["true"])
+        child.wait()
+        scheduling.make_ordinary(child.pid)
+
+    def test_the_other_end_of_a_socket_is_known(self):
+        ends = socket.socketpair()
+        self.assertEqual(scheduling.pid_of(ends[0]), os.getpid())
+        for end in ends:
+            end.close()
 
 
 if __name__ == "__main__":

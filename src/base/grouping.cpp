@@ -12,7 +12,7 @@ namespace starling {
 namespace {
 
 constexpr uint32_t kRounds = 16;              ///< maximum number of rounds of swaps
-constexpr uint64_t kMostVisits = 20'000'000;  ///< maximum number of visits of edges by swaps: some 50 ms
+constexpr uint64_t kMostVisits = 20'000'000;  ///< maximum number of visits of edges by the swaps of one search: some 50 ms
 constexpr uint64_t kWorthwhile = 100;         ///< groups must lower the weight between them by this part of it
 
 using Neighbor = WeightedGraph::Neighbor;
@@ -92,8 +92,9 @@ namespace {
 
 class Improver {
   public:
-    Improver(const WeightedGraph& graph, const std::vector<uint32_t>& room, std::vector<uint32_t> start)
-        : graph_(graph), room_(room), group_of_(std::move(start)), members_(room.size()) {
+    /// `visits`: number of visits of edges so far, which this object increases.
+    Improver(const WeightedGraph& graph, const std::vector<uint32_t>& room, std::vector<uint32_t> start, uint64_t& visits)
+        : graph_(graph), room_(room), group_of_(std::move(start)), members_(room.size()), visits_(visits) {
         for (uint32_t vertex = 0; vertex < graph.size(); ++vertex) members_[group_of_[vertex]].push_back(vertex);
     }
 
@@ -120,7 +121,8 @@ class Improver {
         return static_cast<int64_t>(sum);
     }
 
-    int64_t between_them(uint32_t one, uint32_t other) const {
+    int64_t between_them(uint32_t one, uint32_t other) {
+        visits_ += graph_.of(one).size();
         for (const Neighbor& to : graph_.of(one))
             if (to.vertex == other) return static_cast<int64_t>(to.weight);
         return 0;
@@ -179,26 +181,37 @@ class Improver {
     const std::vector<uint32_t>& room_;
     std::vector<uint32_t> group_of_;
     std::vector<std::vector<uint32_t>> members_;  ///< vertices of each group
-    uint64_t visits_ = 0;                         ///< number of visits of edges so far
+    uint64_t& visits_;
 };
 
 }  // namespace
 
-std::vector<uint32_t> improve_groups(const WeightedGraph& graph, const std::vector<uint32_t>& room,
-                                     std::vector<uint32_t> start) {
-    Improver improver(graph, room, std::move(start));
+namespace {
+
+/// improve_groups() with a limit of work that several calls share.
+std::vector<uint32_t> improve(const WeightedGraph& graph, const std::vector<uint32_t>& room, std::vector<uint32_t> start,
+                              uint64_t& visits) {
+    Improver improver(graph, room, std::move(start), visits);
     improver.balance();
     improver.swap();
     return improver.take();
 }
 
+}  // namespace
+
+std::vector<uint32_t> improve_groups(const WeightedGraph& graph, const std::vector<uint32_t>& room,
+                                     std::vector<uint32_t> start) {
+    uint64_t visits = 0;
+    return improve(graph, room, std::move(start), visits);
+}
+
 namespace {
 
 /// Returns the best groups that growing finds.
-std::vector<uint32_t> grow_and_improve(const WeightedGraph& graph, const std::vector<uint32_t>& room) {
+std::vector<uint32_t> grow_and_improve(const WeightedGraph& graph, const std::vector<uint32_t>& room, uint64_t& visits) {
     std::vector<uint32_t> best;
     for (const GrowthOrder growth : {GrowthOrder::near, GrowthOrder::outer}) {
-        std::vector<uint32_t> grown = improve_groups(graph, room, grow_groups(graph, room, growth));
+        std::vector<uint32_t> grown = improve(graph, room, grow_groups(graph, room, growth), visits);
         if (best.empty() || graph.between(grown) < graph.between(best)) best = std::move(grown);
     }
     return best;
@@ -219,7 +232,7 @@ WeightedGraph part_of(const WeightedGraph& graph, const std::vector<uint32_t>& v
 
 /// Divides the vertices among the groups first, first + 1, … last - 1: in two halves, and then each half.
 void split(const WeightedGraph& graph, const std::vector<uint32_t>& vertices, const std::vector<uint32_t>& room, uint32_t first,
-           uint32_t last, std::vector<uint32_t>& group_of) {
+           uint32_t last, std::vector<uint32_t>& group_of, uint64_t& visits) {
     if (last - first == 1) {
         for (const uint32_t vertex : vertices) group_of[vertex] = first;
         return;
@@ -227,10 +240,10 @@ void split(const WeightedGraph& graph, const std::vector<uint32_t>& vertices, co
     const uint32_t middle = first + (last - first) / 2;
     std::vector<uint32_t> halves(2, 0), parts[2];
     for (uint32_t group = first; group < last; ++group) halves[group >= middle] += room[group];
-    const std::vector<uint32_t> half_of = grow_and_improve(part_of(graph, vertices), halves);
+    const std::vector<uint32_t> half_of = grow_and_improve(part_of(graph, vertices), halves, visits);
     for (size_t i = 0; i < vertices.size(); ++i) parts[half_of[i]].push_back(vertices[i]);
-    split(graph, parts[0], room, first, middle, group_of);
-    split(graph, parts[1], room, middle, last, group_of);
+    split(graph, parts[0], room, first, middle, group_of, visits);
+    split(graph, parts[1], room, middle, last, group_of, visits);
 }
 
 }  // namespace
@@ -242,9 +255,11 @@ std::vector<uint32_t> find_groups(const WeightedGraph& graph, const std::vector<
     if (before == 0) return start;
     std::vector<uint32_t> all(graph.size()), halved(graph.size());
     std::iota(all.begin(), all.end(), 0);
-    split(graph, all, room, 0, groups, halved);
+    uint64_t halving = 0, growing = 0;
+    split(graph, all, room, 0, groups, halved, halving);
     std::vector<uint32_t> best = improve_groups(graph, room, start);
-    for (const std::vector<uint32_t>& found : std::array{improve_groups(graph, room, halved), grow_and_improve(graph, room)})
+    for (const std::vector<uint32_t>& found :
+         std::array{improve_groups(graph, room, halved), grow_and_improve(graph, room, growing)})
         if (graph.between(found) < graph.between(best)) best = found;
     const uint64_t after = graph.between(best);
     if (after + before / kWorthwhile >= before) return start;

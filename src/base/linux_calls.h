@@ -1,5 +1,5 @@
-// Numbers and types of system calls that are newer than the headers of the oldest supported systems (glibc 2.28, Linux 4.18). Where the
-// kernel itself is older, these calls fail with ENOSYS.
+// Numbers and types of system calls and socket options that are newer than the headers of the oldest supported systems (glibc 2.28,
+// Linux 4.18). Where the kernel itself is older, these calls fail with ENOSYS, and these options with ENOPROTOOPT.
 #pragma once
 
 #include <linux/futex.h>
@@ -18,6 +18,10 @@
 #endif
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
+#endif
+
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44  // Linux 6.15: upper limit of the retransmission timeout, at least 1000 ms
 #endif
 
 #ifndef FUTEX_32

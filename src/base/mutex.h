@@ -1,4 +1,4 @@
-// A libc mutex for short and rare critical sections. A thread that holds it neither waits nor runs code of the program.
+// A libc mutex for short and rare critical sections, and a condition variable. A thread that holds it neither waits nor runs code of the program.
 #pragma once
 
 #include <pthread.h>
@@ -25,7 +25,23 @@ class [[nodiscard]] MutexGuard {
     MutexGuard& operator=(const MutexGuard&) = delete;
 
   private:
+    friend class Condition;
     pthread_mutex_t& mutex_;
+};
+
+/// A condition variable, on which a thread of the library sleeps while it has no work. A wait may end without a signal.
+class Condition {
+  public:
+    constexpr Condition() = default;
+    Condition(const Condition&) = delete;
+    Condition& operator=(const Condition&) = delete;
+
+    /// Releases the mutex while it sleeps.
+    void wait(MutexGuard& guard) { pthread_cond_wait(&condition_, &guard.mutex_); }
+    void signal() { pthread_cond_signal(&condition_); }
+
+  private:
+    pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
 };
 
 }  // namespace starling

@@ -10,7 +10,8 @@ namespace starling {
 /// Returns getpid(), which is a system call, without calling the system each time. Not for the children of fork().
 int32_t own_pid();
 
-/// Returns whether no thread of process `pid` can execute any more: it has ended, or is a zombie that its parent has not waited for yet.
+/// Returns whether no thread of process `pid` can execute its program any more: it has ended, the kernel is ending all its threads, or it is
+/// a zombie that its parent has not waited for yet.
 /// Makes one system call or a few; for slow paths.
 bool process_ended(pid_t pid);
 

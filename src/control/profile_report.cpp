@@ -17,16 +17,17 @@ using PeerRecord = ProfileReport::PeerRecord;
 using Collective = ProfileReport::Collective;
 using WaitRecord = ProfileReport::WaitRecord;
 using ConnectionRecord = ProfileReport::ConnectionRecord;
+using FileRecord = ProfileReport::FileRecord;
 using SizeRecord = ProfileReport::SizeRecord;
 using ModuleRecord = ProfileReport::ModuleRecord;
 
 // Minimum encoded sizes. Job ids and context ids are random and take eight bytes each; other numbers are mostly small.
 constexpr size_t kLeastPeer = 18, kLeastCollective = 36, kLeastWait = 12, kLeastConnection = 11, kLeastPhase = 30,
-                 kLeastSize = 3, kLeastModule = 12, kLeastRange = 2;
+                 kLeastSize = 3, kLeastModule = 12, kLeastRange = 2, kLeastFile = 15;
 
-// The first number of a report: whether it is the last one, whether the sizes of each phase follow the phases, and whether modules and the
-// use of cores come last.
-constexpr uint64_t kLastFlag = 1, kSizesFlag = 2, kModulesFlag = 4;
+// The first number of a report: whether it is the last one, whether the sizes and then the files of each phase follow the phases, and
+// whether modules and the use of cores come last.
+constexpr uint64_t kLastFlag = 1, kSizesFlag = 2, kModulesFlag = 4, kFilesFlag = 8;
 
 void write(Writer& writer, const PeerRecord& peer) {
     writer.number(peer.job).packed(peer.rank);
@@ -103,6 +104,19 @@ void read(Reader& reader, ConnectionRecord& out) {
     out.job = reader.number<job::JobId>();
     out.rank = static_cast<uint32_t>(reader.packed(UINT32_MAX));
     out.opened = reader.packed(1) != 0;
+}
+
+void write(Writer& writer, const FileRecord& file) {
+    writer.string(file.file).string(file.site).string(file.function).packed(file.calls).packed(file.bytes).packed(file.ns);
+}
+
+void read(Reader& reader, FileRecord& out) {
+    out.file = reader.string();
+    out.site = reader.string();
+    out.function = reader.string();
+    out.calls = reader.packed();
+    out.bytes = reader.packed();
+    out.ns = reader.packed();
 }
 
 void write(Writer& writer, const SizeRecord& size) { writer.packed(size.most).packed(size.messages).packed(size.bytes); }
@@ -190,6 +204,12 @@ void add(SizeRecord& sum, const SizeRecord& other) {
     sum.bytes += other.bytes;
 }
 
+void add(FileRecord& sum, const FileRecord& other) {
+    sum.calls += other.calls;
+    sum.bytes += other.bytes;
+    sum.ns += other.ns;
+}
+
 void add(WaitRecord& sum, const WaitRecord& other) {
     for (size_t i = 0; i < ProfileReport::kCauses; ++i) sum.ns[i] += other.ns[i];
 }
@@ -201,6 +221,8 @@ auto key_of(const Collective& calls) {
 }
 
 auto key_of(const SizeRecord& size) { return std::tie(size.most); }
+
+auto key_of(const FileRecord& file) { return std::tie(file.file, file.site, file.function); }
 
 auto key_of(const WaitRecord& wait) { return std::tie(wait.site, wait.function); }
 
@@ -250,6 +272,7 @@ void sort(PhaseRecord& phase) {
     sort(phase.collectives);
     sort(phase.waits);
     sort(phase.sizes);
+    sort(phase.files);
 }
 
 void merge(PhaseRecord& sum, const PhaseRecord& later) {
@@ -266,14 +289,17 @@ void merge(PhaseRecord& sum, const PhaseRecord& later) {
     merge_sorted(sum.collectives, later.collectives);
     merge_sorted(sum.waits, later.waits);
     merge_sorted(sum.sizes, later.sizes);
+    merge_sorted(sum.files, later.files);
 }
 
 size_t footprint(const PhaseRecord& phase) {
     size_t bytes = sizeof phase + phase.name.size() + phase.peers.size() * sizeof(PeerRecord) +
                    phase.collectives.size() * sizeof(Collective) + phase.waits.size() * sizeof(WaitRecord) +
-                   phase.connections.size() * sizeof(ConnectionRecord) + phase.sizes.size() * sizeof(SizeRecord);
+                   phase.connections.size() * sizeof(ConnectionRecord) + phase.sizes.size() * sizeof(SizeRecord) +
+                   phase.files.size() * sizeof(FileRecord);
     for (const Collective& calls : phase.collectives) bytes += calls.site.size() + calls.kind.size() + calls.algorithm.size();
     for (const WaitRecord& wait : phase.waits) bytes += wait.site.size() + wait.function.size();
+    for (const FileRecord& file : phase.files) bytes += file.file.size() + file.site.size() + file.function.size();
     return bytes;
 }
 
@@ -284,24 +310,35 @@ static bool has_sizes(const ProfileReport& report) {
                                              [](const PhaseRecord& phase) { return !phase.sizes.empty(); });
 }
 
+static bool has_files(const ProfileReport& report) {
+    return std::any_of(report.phases.begin(), report.phases.end(),
+                       [](const PhaseRecord& phase) { return !phase.files.empty(); });
+}
+
 static bool has_modules(const ProfileReport& report) { return !report.modules.empty() || !report.cores.cpus.empty(); }
 
-bool has_additions(const ProfileReport& report) { return has_sizes(report) || has_modules(report); }
+bool has_additions(const ProfileReport& report) { return has_sizes(report) || has_files(report) || has_modules(report); }
 
 void remove_additions(ProfileReport& report) {
     report.lists_sizes = false;
-    for (PhaseRecord& phase : report.phases) phase.sizes.clear();
+    for (PhaseRecord& phase : report.phases) {
+        phase.sizes.clear();
+        phase.files.clear();
+    }
     report.modules.clear();
     report.cores = {};
 }
 
 std::string encode(const ProfileReport& message) {
     Writer writer;
-    const bool sizes = has_sizes(message), modules = has_modules(message);
-    writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0) | (modules ? kModulesFlag : 0));
+    const bool sizes = has_sizes(message), files = has_files(message), modules = has_modules(message);
+    writer.packed((message.last ? kLastFlag : 0) | (sizes ? kSizesFlag : 0) | (files ? kFilesFlag : 0) |
+                  (modules ? kModulesFlag : 0));
     write_all(writer, message.phases);
     if (sizes)
         for (const PhaseRecord& phase : message.phases) write_all(writer, phase.sizes);
+    if (files)
+        for (const PhaseRecord& phase : message.phases) write_all(writer, phase.files);
     if (!modules) return writer.take();
     write_all(writer, message.modules);
     writer.number(static_cast<uint32_t>(message.cores.cpus.size()));
@@ -312,13 +349,19 @@ std::string encode(const ProfileReport& message) {
 
 bool decode(std::string_view payload, ProfileReport& out) {
     Reader reader(payload);
-    const uint64_t additions = knows_sizes(wire_version()) ? kSizesFlag | kModulesFlag : 0;
+    const uint64_t additions = knows_sizes(wire_version()) ? kSizesFlag | kFilesFlag | kModulesFlag : 0;
     const uint64_t flags = reader.packed(kLastFlag | additions);
     out.last = flags & kLastFlag;
     out.lists_sizes = flags & kSizesFlag;
     read_all(reader, out.phases, kLeastPhase);
     if (flags & kSizesFlag)
         for (PhaseRecord& phase : out.phases) read_all(reader, phase.sizes, kLeastSize);
+    bool has_file = !(flags & kFilesFlag);
+    for (PhaseRecord& phase : out.phases) {
+        if (flags & kFilesFlag) read_all(reader, phase.files, kLeastFile);
+        has_file |= !phase.files.empty();
+    }
+    if (!has_file) return false;
     out.modules.clear();
     out.cores = {};
     if (!(flags & kModulesFlag)) return reader.done();

@@ -48,6 +48,12 @@ struct ProfileReport {
         uint64_t ns[kCauses] = {};
         bool operator==(const WaitRecord&) const = default;
     };
+    /// Accesses to a file by one function at one place: the calls, the bytes moved, and the time.
+    struct FileRecord {
+        std::string file, site, function;
+        uint64_t calls = 0, bytes = 0, ns = 0;
+        bool operator==(const FileRecord&) const = default;
+    };
     /// Messages to all processes, of sizes up to `most` bytes and above half of it.
     struct SizeRecord {
         uint64_t most = 0, messages = 0, bytes = 0;
@@ -73,6 +79,7 @@ struct ProfileReport {
         std::vector<WaitRecord> waits;
         std::vector<ConnectionRecord> connections;
         std::vector<SizeRecord> sizes;  ///< only if the launcher knows them: knows_sizes()
+        std::vector<FileRecord> files;  ///< as `sizes`
         bool operator==(const PhaseRecord&) const = default;
     };
 
@@ -98,7 +105,7 @@ struct ProfileReport {
     bool lists_sizes = false;             ///< sizes follow the phases even if no phase has any; only if the launcher knows them
 };
 
-/// Sorts peers, calls and waits, as merge() requires of both arguments, and adds up duplicate peers.
+/// Sorts peers, calls, waits and files, as merge() requires of both arguments, and adds up duplicate peers.
 void sort(ProfileReport::PhaseRecord& phase);
 /// Adds the occurrences `later`, which follow those of `sum`. Keeps the first kMostConnections connections.
 void merge(ProfileReport::PhaseRecord& sum, const ProfileReport::PhaseRecord& later);
@@ -107,12 +114,12 @@ inline constexpr size_t kMostConnections = 512;
 /// Returns the approximate size of `phase` in memory, in bytes; its encoding is smaller.
 size_t footprint(const ProfileReport::PhaseRecord& phase);
 
-/// Returns whether programs of this wire version read reports with sizes, modules and the use of cores.
+/// Returns whether programs of this wire version read reports with sizes, files, modules and the use of cores.
 bool knows_sizes(uint32_t wire);
 
-/// Returns whether programs that do not know sizes, modules and the use of cores refuse the report.
+/// Returns whether programs that do not know sizes, files, modules and the use of cores refuse the report.
 bool has_additions(const ProfileReport& report);
-/// Removes sizes, modules and the use of cores, for programs that do not read them.
+/// Removes sizes, files, modules and the use of cores, for programs that do not read them.
 void remove_additions(ProfileReport& report);
 
 std::string encode(const ProfileReport& message);

@@ -158,8 +158,9 @@ std::string wait_text(const RankReport& rank, size_t index, const Others& others
     const ThreadWait& wait = told.waits[index];
     std::string line = number(others, "waits in ", "wait in ") + wait.call;
     if (wait.collective) {
-        line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there,", wait.number) +
-                collective_text(rank, wait, others);
+        line += " on " + communicator_name(told, wait.communicator, 0) + text(", collective %u there", wait.number);
+        // An operation may wait for no message and no member: its own steps, such as system calls, have to end.
+        if (const std::string awaited = collective_text(rank, wait, others); !awaited.empty()) line += "," + awaited;
     } else if (!wait.waited.list.empty()) {
         const PendingOperation& first = wait.waited.list.front();
         const bool alike = std::all_of(wait.waited.list.begin(), wait.waited.list.end(),

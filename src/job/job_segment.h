@@ -92,7 +92,8 @@ struct alignas(4096) JobHeader {
     uint32_t several_hosts;  ///< 1 if the universe has other hosts, whether or not this job uses them
     uint32_t hosts_open;     ///< 1: the host table fills on demand, on some hosts before others
     uint32_t recovers;       ///< 1: the job continues when a rank dies; `failures` and the address table show the dead ranks
-    uint32_t reserved;
+    /// Number of ranks of this host that hold their life locks (job/life_lock.h). A futex word, on which the launcher sleeps.
+    std::atomic<uint32_t> lives;
     uint64_t secret[2];            ///< secret that proves to the launcher that a sender can read this segment
     NetworkSecret network_secret;  ///< secret of the job; unless zeros, packets from other hosts must be encrypted with it
     int32_t owner_pid;             ///< the process whose death ends the job: mpiexec, or the singleton itself

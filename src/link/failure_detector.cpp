@@ -17,6 +17,11 @@ constexpr uint64_t kPatienceNs = 300'000'000;
 /// check_liveness() checks all of them periodically.
 constexpr size_t kJobsPerLook = 64;
 
+/// Returns whether the rank is marked as failed in a job that continues after deaths. The mark stays when the job ends.
+bool is_marked_failed(Job& job, uint32_t rank) {
+    return job.segment().header().recovers && job::PortWord::of(job.segment().port(rank).load()).state == job::PortWord::failed;
+}
+
 // Delivers all data that ended processes have left in this process's memory, before they are reported as failed. A dead sender's
 // half-written cell must not hide the packets after it. The work is bounded by what memory and sockets hold now (64 cells, and 128 lines
 // per ring, 16 taken per poll), because other senders may never stop.
@@ -35,13 +40,18 @@ bool note_failed_ranks(Job& job) {
     if (!header.recovers || !job.count_failures(header.failures.load(std::memory_order_acquire))) return false;
     drain();
     for (uint32_t rank = 0; rank < header.size; ++rank) {
-        if (job::PortWord::of(job.segment().port(rank).load()).state != job::PortWord::failed) continue;
+        if (!is_marked_failed(job, rank)) continue;
         Peer* peer = job.peer(rank);
         if (!peer || peer->dead) continue;
         fail(MPI_ERR_PROC_ABORTED, "rank %u has failed", rank);
         fail_peer(*peer);
     }
     return true;
+}
+
+void report_end(Job& job) {
+    upcalls.job_failed(job);
+    report_failures();
 }
 
 // Reports peers that have declared this process unreachable. The daemon passes this on in the rank's cell, because no packets of such peers
@@ -72,8 +82,7 @@ bool has_ended(const Process& process) {
     if (const Peer* peer = job.find_peer(process.rank); peer && peer->dead) return true;
     if (!job.mapped()) return false;
     if (&job != self().job && !job::job_alive(job.segment())) return true;
-    return job.segment().header().recovers &&
-           job::PortWord::of(job.segment().port(process.rank).load()).state == job::PortWord::failed;
+    return is_marked_failed(job, process.rank);
 }
 
 bool has_pid(const Process& process, pid_t pid) {
@@ -93,9 +102,12 @@ pid_t pid_of(const Process& process) {
 
 bool has_failed(const Process& process) {
     Job& job = *process.job;
-    if (job.dead()) return job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended;
     const Peer* peer = job.find_peer(process.rank);
-    return peer && peer->dead;
+    if (!job.dead()) return peer && peer->dead;
+    // A job that was gone before it could be mapped has left nothing that says how it ended.
+    if (!job.mapped() || job.segment().header().state.load(std::memory_order_acquire) != job::JobState::ended) return true;
+    // A job that continues after deaths ends normally even if every rank has died: its end does not take back the failure of a rank.
+    return (peer && peer->failed) || is_marked_failed(job, process.rank);
 }
 
 // This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the
@@ -107,6 +119,7 @@ bool deaths_are_news() {
     for (size_t i = 0; i < kJobsPerLook; ++i) {
         Job* const job = job_at(i);
         if (!job) break;
+        if (job->end_is_news()) return true;
         if (job->dead() || !job->mapped()) continue;
         const job::JobHeader& header = job->segment().header();
         if (header.recovers && job->failures_are_new(header.failures.load(std::memory_order_acquire))) return true;
@@ -125,15 +138,19 @@ bool check_liveness() {
     query_silent_peers(kPatienceNs);
     for (; recover(); any = true) poll();
     for (size_t i = 0; Job* job = job_at(i); ++i) {
+        if (job->take_news_of_end()) {
+            report_end(*job);
+            any = true;
+        }
         if (job->dead() || !job->mapped()) continue;
+        // The end is read first: the failures before it are visible then, and each rank's own failure is reported before the job's end.
+        const bool alive = job == self().job || job::job_alive(job->segment());
         any |= note_failed_ranks(*job);
-        if (job == self().job) continue;
-        if (job::job_alive(job->segment())) continue;
+        if (alive) continue;
         drain();
         job->mark_dead();
         job->each_peer([](Peer& peer) { on_peer_dead(peer); });
-        upcalls.job_failed(*job);
-        report_failures();
+        report_end(*job);
         any = true;
     }
     forget_ended_jobs();

@@ -78,7 +78,8 @@ int Job::map() {
     if (dead_) return fail(MPI_ERR_PROC_ABORTED, "the job of the peer process has ended");
     const JobHold hold(this);  // while this thread waits for the daemon, another one may forget jobs
     const int error = map_here();
-    if (error == MPI_ERR_PROC_ABORTED) dead_ = true;  // other errors, such as too few descriptors, may be temporary
+    // Other errors, such as too few descriptors, may be temporary. The callers may be within a poll, so check_liveness() reports the end.
+    if (error == MPI_ERR_PROC_ABORTED) dead_ = end_is_news_ = true;
     return error;
 }
 

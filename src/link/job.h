@@ -43,9 +43,12 @@ class Job {
     void each_peer(F&& visit) {
         for (size_t i = 0; i < met_.size(); ++i) visit(*met_[i]);
     }
-    /// Returns whether the job's processes are no longer reachable; set once, by check_liveness().
+    /// Returns whether the job's processes are no longer reachable; set once, by check_liveness() or by map().
     bool dead() const { return dead_; }
     void mark_dead() { dead_ = true; }
+    /// Returns whether map() has found that the job has ended, and check_liveness() has not reported it yet. Receives may already wait.
+    bool end_is_news() const { return end_is_news_; }
+    bool take_news_of_end() { return std::exchange(end_is_news_, false); }
     /// Stores the number of failed ranks of a job that recovers. Returns whether it has changed since the last call.
     bool count_failures(uint32_t failures) { return std::exchange(failures_, failures) != failures; }
     bool failures_are_new(uint32_t failures) const { return failures_ != failures; }
@@ -66,6 +69,7 @@ class Job {
     std::unique_ptr<Peer*[], FreeDeleter> peers_;
     std::vector<Peer*> met_;
     bool dead_ = false;
+    bool end_is_news_ = false;
     uint32_t failures_ = 0;
     uint32_t holds_ = 0;
 };
@@ -118,5 +122,7 @@ bool shares_pids(const Process& process);
 pid_t pid_of(const Process& process);
 /// Returns whether check_liveness() has found that the process has ended abnormally or is unreachable.
 bool has_failed(const Process& process);
+/// Returns whether check_liveness() has found that the process has failed, or that its whole job has ended, in whatever way.
+inline bool has_failed_or_ended(const Process& process) { return process.job->dead() || has_failed(process); }
 
 }  // namespace starling::link

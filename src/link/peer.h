@@ -58,6 +58,7 @@ struct Peer {
     bool open_deferred = false;
     std::byte deferred_offer[transport::Connector::kOffer] = {};
     bool dead = false;
+    bool failed = false;       ///< whether the peer died, or became unreachable, while its job continued
     char* why_dead = nullptr;  ///< the error text for later callers, if the peer died while its job continued
 
     uint64_t bytes_sent = 0;             ///< bytes of all messages to the peer (plan/run_report)

@@ -45,6 +45,7 @@ void stop_asking_after(Peer& peer) { std::erase(remotes, &peer); }
 
 void fail_peer(Peer& peer) {
     if (peer.dead) return;
+    peer.failed = true;
     peer.why_dead = strndup(failure_text().data(), failure_text().size());
     on_peer_dead(peer);
     upcalls.peer_failed(peer);

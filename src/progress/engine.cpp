@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 
 #include "base/clock.h"
 #include "base/config.h"
@@ -16,6 +15,7 @@
 #include "base/process.h"
 #include "base/state.h"
 #include "base/thread.h"
+#include "job/life_lock.h"
 #include "link/host_memory.h"
 #include "link/peer.h"
 #include "link/transports.h"
@@ -33,8 +33,11 @@ using Poller = bool (*)();
 /// it learn of a death late; longer than the launcher's, which must run first.
 constexpr uint32_t kSurvivorSliceUs = 500;
 
-STARLING_STATE Poller pollers[8] = {};
+STARLING_STATE Poller pollers[12] = {};
 STARLING_STATE int poller_count = 0;
+using Stopper = void (*)();
+STARLING_STATE Stopper stoppers[2] = {};
+STARLING_STATE int stopper_count = 0;
 /// Every kBusyPolls-th poll polls all transports, even if the rings always deliver packets.
 constexpr uint32_t kBusyPolls = 8;
 /// Number of polls after which a wait checks for deaths if its polls always find events, but never the awaited one.
@@ -169,6 +172,14 @@ void* serve(void*) {
     return nullptr;
 }
 
+/// Adds a function to a table, unless it is there already.
+template <class Function, size_t kMost>
+void add(Function (&table)[kMost], int& count, Function function) {
+    if (std::find(table, table + count, function) != table + count) return;
+    if (count == static_cast<int>(kMost)) panic("more functions are registered than a table in progress/engine.cpp has entries");
+    table[count++] = function;
+}
+
 bool start_thread(void* (*run)(void*)) { return starling::start_thread(thread, run, nullptr) == 0; }
 
 }  // namespace
@@ -178,7 +189,10 @@ void start() {
     set_account(own_region().account());
     presence = &own_region().presence();
     claim_entry();
-    if (link::self().job->segment().header().recovers) request_short_slices(kSurvivorSliceUs);
+    if (const link::Process me = link::self(); me.job->segment().header().recovers) {
+        request_short_slices(kSurvivorSliceUs);
+        job::acquire_life_lock(me.job->segment(), me.rank);
+    }
     if (config().wait != WaitPolicy::thread) return;
     if (start_thread(run_thread)) thread_serves = Serves::program;
 }
@@ -193,6 +207,7 @@ void serve_other_hosts() {
 
 void stop() {
     leave_place();
+    for (int i = 0; i < stopper_count; ++i) stoppers[i]();
     if (thread_serves == Serves::nobody) return;
     stopping.store(true);
     announce_sleep(Sleeper::progress_thread);
@@ -212,12 +227,9 @@ void await_ring() {
 
 void await_no_ring() { --rings_awaited; }
 
-void add_poller(bool (*poller)()) {
-    if (std::find(pollers, pollers + poller_count, poller) != pollers + poller_count) return;
-    if (poller_count == static_cast<int>(std::size(pollers)))
-        panic("more pollers are registered than the table in progress/engine.cpp has entries");
-    pollers[poller_count++] = poller;
-}
+void add_poller(bool (*poller)()) { add(pollers, poller_count, poller); }
+
+void add_stopper(void (*stopper)()) { add(stoppers, stopper_count, stopper); }
 
 bool poll() {
     bool any = poll_paths();
@@ -240,6 +252,8 @@ void test() {
 }
 
 void notify() { wake_own_threads(); }
+
+void ring_self() { job::ring(own_doorbell()); }
 
 void wait_until(bool (*condition)(void*), void* argument, const WaitSite& site) {
     if (condition(argument)) return;

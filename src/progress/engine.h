@@ -13,6 +13,10 @@ void start();
 /// Ends the library's threads. Call it when the library is no longer used: none of its code may run while the process exits.
 void stop();
 
+/// Adds a function that ends a thread of another room; stop() calls it, with the lock held. Has no effect if it was added before. At most 2
+/// functions.
+void add_stopper(void (*stopper)());
+
 /// Starts a thread that serves the RMA accesses of other hosts while the program computes. The thread polls when the sockets have data and
 /// no program thread waits. It runs no coroutines, and so no code of the program. Has no effect if STARLING_RMA_THREAD is off, no other
 /// host can be reached, or there is a progress thread. Releases the lock meanwhile.
@@ -22,7 +26,7 @@ void serve_other_hosts();
 void await_ring();
 void await_no_ring();
 
-/// Adds a function that poll() calls each time, unless it was added before; the function returns whether anything happened. At most 8
+/// Adds a function that poll() calls each time, unless it was added before; the function returns whether anything happened. At most 12
 /// functions.
 void add_poller(bool (*poller)());
 
@@ -35,6 +39,10 @@ void test();
 
 /// Makes waiting threads check their conditions, because the application itself (and not a poll) has completed a request.
 void notify();
+
+/// Wakes this process if it sleeps in a wait or in a thread of the library, for an event that a poller will find. The one function here that
+/// a thread may call without the lock.
+void ring_self();
 
 /// Wait site of a wait about which nothing is known but the calling MPI function.
 inline constexpr WaitSite kSomewhere{};

@@ -19,7 +19,7 @@ struct Outcome {
     uint64_t bytes = 0;
 };
 
-enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent, rma };
+enum class RequestKind : uint8_t { send, receive, collective, generalized, persistent, rma, file };
 
 struct Request;
 
@@ -65,6 +65,14 @@ struct Request {
 
   private:
     void notify_completion();
+};
+
+/// Awaits one request in a coroutine: `co_await RequestDone{request};`. The request may be started again afterwards.
+struct RequestDone {
+    Request& request;
+    bool await_ready() const { return request.done; }
+    void await_suspend(std::coroutine_handle<> waiter) const { request.waiter = waiter; }
+    void await_resume() const { request.waiter = nullptr; }
 };
 
 // Any polling thread may detect that an operation failed, but the waiting thread reports it. In between, the error text (failure_text()) is

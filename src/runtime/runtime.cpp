@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "base/state.h"
 #include "bootstrap/identity.h"
+#include "collective/survivors/agreements.h"
 #include "comm/comm.h"
 #include "dynamic/dynamic.h"
 #include "link/address_lookup.h"
@@ -20,6 +21,7 @@
 #include "link/remote_peer.h"
 #include "link/transports.h"
 #include "message/receive.h"
+#include "message/revocation.h"
 #include "message/send.h"
 #include "mpi.h"
 #include "multicast/channel.h"
@@ -89,6 +91,7 @@ int start(int required) {
     profile::start_recording(job->segment(), rank);
     message::start();
     rma::listen();
+    collective::start_agreements();
     plan::start();
     if (const int error = link::start()) return error;
     if (const int error = bootstrap::publish_port(job->segment())) return error;
@@ -198,6 +201,11 @@ void release(bool for_good) {
     if (is_forked_child()) {
         if (--users == 0) phase = LibraryPhase::finalized;
         return;
+    }
+    {
+        Lock lock;
+        message::announce_last_revocations();
+        collective::announce_decisions();
     }
     // Other users may be added and removed meanwhile.
     while (!release_now(for_good)) {

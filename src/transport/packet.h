@@ -30,9 +30,11 @@ enum class PacketKind : uint8_t {
     wire_lost,  ///< between hosts: an RC queue of the sender has failed; payload: QueuePair (transport/network/rdma/rc_connection.h)
     ports,  ///< between hosts: the sender's verbs ports; payload: addresses (transport/network/datagram/gid_pairs.h)
     cancel,  ///< requests the cancellation of a sent message, or replies to the request; payload: Cancel (message/remote_cancel.cpp)
+    revoke,  ///< revokes a communicator; payload: its context id (message/revocation.cpp)
+    ballot,  ///< a part of a vote or decision in an agreement; payload: BallotPart (collective/survivors/agreements.cpp)
 };
 /// Number of kinds, including the unused value 0.
-inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::cancel) + 1;
+inline constexpr size_t kKinds = static_cast<size_t>(PacketKind::ballot) + 1;
 constexpr bool is_for_messages(PacketKind kind) { return kind <= PacketKind::fragment; }
 
 /// Location of a packet's payload in shared memory, if the payload does not fit into the ring's line. In an inbox, location of any payload.

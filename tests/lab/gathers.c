@@ -91,7 +91,7 @@ static int hosts_of_all(void) {
 /* Makes allgathers until each host's leader has multicast its part in one. The parts are short, and short broadcasts come first: how many calls
  * use messages before the group is ready differs from run to run, and must not show in a test's count of bytes. */
 static void until_turns(int* all) {
-    const long words = 5000;
+    const long words = 10000;
     const unsigned hosts = (unsigned)hosts_of_all();
     for (int i = 0; i < 300; ++i) MPI_Bcast(all, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_Barrier(MPI_COMM_WORLD);
     const double limit = MPI_Wtime() + 60;
@@ -103,7 +103,7 @@ static void until_turns(int* all) {
 
 static void gathers(long count, long bytes, int joins) {
     const long words = bytes / (long)sizeof(int);
-    int* const all = malloc((size_t)((words > 5000 ? words : 5000) * size) * sizeof(int));
+    int* const all = malloc((size_t)((words > 10000 ? words : 10000) * size) * sizeof(int));
     long number = 100;
     if (joins) until_turns(all);
     for (; number < 102; ++number) gather(all, words, number, 1);

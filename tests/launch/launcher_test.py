@@ -743,6 +743,20 @@ class Ending(Case):
     def test_finalized_is_fine(self):
         self.assertEqual(self.mpiexec("-n", 3, PROBE, "init", "finalize"), (0, "", ""))
 
+    def test_the_others_may_finish_after_one_has_finalized_and_failed(self):
+        process = [PROBE, "init", "finalize", "exit 3", ":", "-n", 2, PROBE, "init", "sleep 500", "print finished", "finalize"]
+        for grace, code, finished in ((None, 3, 2), ("0", 3, 0)):
+            environment = dict(self.environment, **({"STARLING_EXIT_GRACE": grace} if grace else {}))
+            got, out, err = self.mpiexec("-n", 1, *process, env=environment)
+            self.assertEqual((got, out), (code, "finished\n" * finished), err)
+            rest = "the others have 3 s to end (STARLING_EXIT_GRACE)" if finished else "ending the others"
+            self.assertRegex(err, rf"^mpiexec: rank 0 \(\S+\), process \d+ on \S+, exited with code 3; {re.escape(rest)}\n$")
+
+    def test_one_that_never_finishes_is_ended_then(self):
+        code, _, err = self.mpiexec("-n", 1, PROBE, "init", "finalize", "exit 3", ":", "-n", 2, PROBE, "init", "sleep 60000",
+                                    env=dict(self.environment, STARLING_EXIT_GRACE="1"))
+        self.assertEqual((code, err.count("\n")), (3, 1), err)
+
     def test_abort(self):
         code, _, err = self.mpiexec("-n", 1, PROBE, "init", "sleep 100", "abort 42", ":", "-n", 2, PROBE, "init", "sleep 60000")
         self.assertEqual(code, 42)
@@ -903,17 +917,31 @@ class Spawning(Case):
         self.assertIn("child state 2", out)
         self.assertRegex(out, r"spawn 53 codes 53 text '.*nonesuch")
 
-    def test_a_singletons_killed_launcher_is_replaced(self):
+    def kill_a_singletons_launcher(self, stopped):
+        """Kills the launcher before the singleton's second request; or stops it before, and kills it with the request unread."""
         process = self.popen(PROBE, "init", "spawn 1 true", "print ready", "await go", "spawn 1 true", "publish a b", "finalize")
         while process.stdout.readline() != "ready\n":
             pass
         (server,) = [pid for pid, command in marked(self.mark).items() if "starlingd serve" in command]
-        os.kill(server, signal.SIGKILL)
+        os.kill(server, signal.SIGSTOP if stopped else signal.SIGKILL)
         pathlib.Path(self.directory, "go").touch()
-        out, _ = process.communicate(timeout=LIMIT)
-        self.assertEqual(process.returncode, 0)
+        if stopped:
+            time.sleep(0.3)
+            os.kill(server, signal.SIGKILL)
+        out, err = process.communicate(timeout=LIMIT)
+        self.assertEqual((process.returncode, err), (0, ""), out)
         self.assertIn("spawn 0 codes 0", out)
         self.assertIn("name 0", out)
+
+    def test_a_singletons_killed_launcher_is_replaced(self):
+        self.kill_a_singletons_launcher(stopped=False)
+
+    def test_a_request_that_a_killed_launcher_has_not_read_is_repeated(self):
+        self.kill_a_singletons_launcher(stopped=True)
+
+    def test_connected_children_end_with_a_parent_that_fails_after_it_has_finalized(self):
+        code, out, err = self.spawn(f"spawn 2 {PROBE} init sleep~60000", "finalize", "exit 3")
+        self.assertEqual((code, out.count("spawn 0 codes 0 0")), (3, 1), err)
 
     def test_children_are_in_the_same_universe(self):
         cores = len(os.sched_getaffinity(0))

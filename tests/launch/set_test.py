@@ -11,7 +11,7 @@ import signal
 import unittest
 
 from hosts_test import HostsCase
-from launcher_test import BUILD, LIMIT, MPIEXEC
+from launcher_test import BUILD, LIMIT, MPIEXEC, PROBE
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 
@@ -68,6 +68,12 @@ class Settings(HostsCase):
         for keep, times, state in (("off", 400, "over\n"), ("on", 40, "stays\n")):
             over.unlink(missing_ok=True)
             self.assertEqual(self.over("a", "--set", f"keep-agent={keep}", "-x", f"TIMES={times}", "sh", "-c", look, agent=agent)[:2], (0, state))
+
+    def test_the_time_after_a_rank_has_finalized_and_failed(self):
+        code, out, err = self.mpiexec("--set", "exit-grace=0", "-n", 1, PROBE, "init", "finalize", "exit 3", ":",
+                                      "-n", 1, PROBE, "init", "sleep 60000", "print late")
+        self.assertEqual((code, out), (3, ""))
+        self.assertIn("exited with code 3; ending the others", err)
 
     def test_the_time_after_a_signal(self):
         process = self.popen(MPIEXEC, "-v", "--set", "signal-grace=1", "-n", 2, "sh", "-c",

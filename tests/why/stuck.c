@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 static char buffer[1 << 20];
@@ -111,6 +112,33 @@ static void window_access(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Opens a file on all ranks, which is deleted at once and has no name then. Rank 1 stays outside of the library.
+static MPI_File file_without_rank_1(void) {
+    char name[] = "/tmp/starling_stuck_XXXXXX";
+    if (rank == 0) close(mkstemp(name));
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_File file;
+    MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) unlink(name);
+    if (rank == 1) poll(NULL, 0, -1);
+    return file;
+}
+
+static void file_write(void) { MPI_File_write_at_all(file_without_rank_1(), 0, buffer, 4, MPI_CHAR, MPI_STATUS_IGNORE); }
+
+static void file_split(void) {
+    MPI_File file = file_without_rank_1();
+    MPI_File_write_at_all_begin(file, 0, buffer, 4, MPI_CHAR);
+    MPI_File_write_at_all_end(file, buffer, MPI_STATUS_IGNORE);
+}
+
+static void file_ordered(void) {
+    MPI_File file = file_without_rank_1();
+    MPI_File_write_ordered_begin(file, buffer, 4, MPI_CHAR);
+    MPI_File_write_ordered_end(file, buffer, MPI_STATUS_IGNORE);
+}
+
 // Not stuck: rank 0 sends a message every half second for five seconds.
 // Gets on twice a second, for longer than the reporting delay.
 static void goes_on(void) {
@@ -151,6 +179,9 @@ int main(int argc, char** argv) {
                  {"probe", probe},
                  {"window_lock", window_lock},
                  {"window_access", window_access},
+                 {"file_write", file_write},
+                 {"file_split", file_split},
+                 {"file_ordered", file_ordered},
                  {"goes_on", goes_on},
                  {"absent_sender", absent_sender},
                  {"absent_barrier", absent_barrier},

@@ -89,6 +89,17 @@ class Stuck(unittest.TestCase):
         self.assert_says(r"^rank 1 waits in MPI_Recv on MPI_COMM_WORLD for rank 0, tag 7 .*"
                          r"; rank 0 has sent it tag 7 on the twin \(4 bytes\)$")
 
+    def test_a_collective_write(self):
+        self.start("file_write", 2)
+        self.assert_says(r"^rank 0 waits in MPI_File_write_at_all on file /tmp/starling_stuck_\w+, collective \d+ there, for rank 1")
+
+    def test_a_split_collective_write(self):
+        """The wait is for a message of the step that the operation is in: an ordered access has several, with a tag each."""
+        for mode, function in (("file_split", "MPI_File_write_at_all_end"), ("file_ordered", "MPI_File_write_ordered_end")):
+            with self.subTest(function=function):
+                self.start(mode, 2)
+                self.assert_says(rf"^rank 0 waits in {function} on file /tmp/starling_stuck_\w+, collective \d+ there, for rank 1, its part")
+
     def test_different_collectives(self):
         for ranks in (2, 3, 6):  # few processes poll each other, many use a counter
             with self.subTest(ranks=ranks):

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "base/config.h"
@@ -34,13 +36,28 @@ std::string path_of(const std::string& command) {
     return path ? path.get() : command;
 }
 
+/// Returns the text as JSON can hold it: if it is not UTF-8, as arguments need not be, with all bytes above 127 written as escapes.
+std::string as_utf8(const std::string& text) {
+    try {
+        (void)nlohmann::json(text).dump();
+        return text;
+    } catch (const nlohmann::json::exception&) {}
+    std::string out;
+    for (const char c : text) {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        out += static_cast<unsigned char>(c) < 128 ? std::string(1, c) : escape;
+    }
+    return out;
+}
+
 std::string command_line(const std::vector<Program>& programs) {
     std::string all;
     for (const Program& program : programs) {
         if (!all.empty()) all += " :";
         for (const std::string& word : program.argv) all += (all.empty() ? "" : " ") + word;
     }
-    return all;
+    return as_utf8(all);
 }
 
 /// Returns the value of STARLING_PLAN that the programs get: the last one on the command line, or mpiexec's own.
@@ -75,7 +92,7 @@ std::string run_key(const std::vector<Program>& programs) {
         for (const HostSlots& host : program.hosts) key += '\n' + host.name + ':' + std::to_string(host.slots);
         key += "\n:\n";
     }
-    return key;
+    return as_utf8(key);
 }
 
 void LastRun::remark(const std::string& sentence) const {
@@ -93,7 +110,7 @@ void LastRun::apply() {
     key_ = run_key(programs);
     command_ = command_line(programs);
     name_ = entry_name(base_name(programs[0].argv[0]), key_);
-    last_.plan.application = base_name(programs[0].argv[0]);
+    last_.plan.application = as_utf8(std::string(base_name(programs[0].argv[0])));
     last_.key = key_;
     read();
     if (last_.plan.phases.empty()) return;
@@ -112,7 +129,7 @@ void LastRun::read() {
     const std::string wrong = parse_cached_run(*text, run);
     uint32_t size = 0;
     for (const Program& program : options_.programs) size += program.count;
-    const bool fits = wrong.empty() && run.key == key_ && run.plan.is_for(options_.programs[0].argv[0], size);
+    const bool fits = wrong.empty() && run.key == key_ && run.plan.is_for(as_utf8(options_.programs[0].argv[0]), size);
     if (!wrong.empty() && !options_.quiet)
         std::fprintf(stderr, "mpiexec: the plan %s/%s is damaged and is ignored: %s\n", cache_.path().c_str(), name_.c_str(),
                      wrong.c_str());
@@ -129,15 +146,37 @@ void LastRun::place() {
                           (program.mapping == Mapping::slot || program.mapping == Mapping::core);
     if (!may_move || !last_.is_placed()) return;
     const std::vector<uint32_t> index = indexes_of(last_.hosts, program.hosts);
-    if (index.empty()) return;
+    if (index.empty()) return remark("the last run's hosts are not among those of this run, so the ranks stay in order");
     for (const uint32_t host : last_.host_of_rank) program.host_of_process.push_back(index[host]);
     placed_ = true;
     remark("the ranks are placed by the traffic of the last run (STARLING_PLAN=auto)");
 }
 
+// Returns the names that the user gave to the hosts of this run. The record has the hosts' own names, and the user may have given addresses
+// or aliases, which the next run must find in its list of hosts.
+std::vector<std::string> LastRun::users_names() const {
+    const Program& program = options_.programs[0];
+    const std::vector<HostSlots>& listed = program.hosts;
+    const std::vector<uint32_t>& host_of_rank = record_.host_of_rank();
+    std::vector<std::string> names = record_.hosts();
+    if (options_.programs.size() != 1) return names;
+    std::vector<uint32_t> index(names.size(), 0), ranks(names.size(), 0);
+    std::iota(index.begin(), index.end(), 0);  // in order, the first hosts of the list have the ranks
+    for (uint32_t rank = 0; rank < host_of_rank.size(); ++rank) {
+        ++ranks[host_of_rank[rank]];
+        if (rank < program.host_of_process.size()) index[host_of_rank[rank]] = program.host_of_process[rank];
+    }
+    for (size_t i = 0; i < index.size(); ++i)
+        if (index[i] >= listed.size() || (listed[index[i]].slots > 0 && ranks[i] > listed[index[i]].slots)) return names;
+    if (program.host_of_process.empty() && !indexes_of(names, listed).empty()) return names;
+    for (size_t i = 0; i < names.size(); ++i) names[i] = listed[index[i]].name;
+    return names;
+}
+
 void LastRun::keep(int exit_code) {
     if (!record() || exit_code != 0 || !record_.is_complete()) return;
     last_.command = command_;
+    record_.rename_hosts(users_names());
     const CachedRun next = next_run(record_, std::move(last_), placed_);
     std::string problem;
     if (!cache_.is_open()) problem = cache_.open(true);

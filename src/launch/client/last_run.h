@@ -31,6 +31,7 @@ class LastRun {
   private:
     void read();
     void place();
+    std::vector<std::string> users_names() const;
     void remark(const std::string& sentence) const;
 
     Options& options_;

@@ -110,6 +110,7 @@ class OptionParser {
     void explain(const Given& given, const std::string& problem);
     void read_input(const Given& given);
     void read_timeout(const Given& given);
+    void read_fault_tolerance(const Given& given);
     void choose_debugged(const Given& given);
     // Stores the plan's path; finish() reads the file. Variables that the user sets explicitly take precedence over the plan's, because
     // they come later in the list.

@@ -52,6 +52,13 @@ void OptionParser::read_timeout(const Given& given) {
     out_.timeout_seconds = static_cast<int>(seconds);
 }
 
+// Open MPI's form of --enable-recovery.
+void OptionParser::read_fault_tolerance(const Given& given) {
+    out_.recovers = given.value == "ulfm" || given.value == "mpi";
+    if (!out_.recovers && given.value != "no" && given.value != "none")
+        error_ = "'" + given.option + " " + given.value + "' is not a kind of fault tolerance; use ulfm or none";
+}
+
 void OptionParser::choose_debugged(const Given& given) {
     if (!parse_debugged(given.value.empty() ? "0" : given.value, out_.debugged))
         error_ = "'" + given.option + "' is not a list of ranks, such as --debug=0,3";

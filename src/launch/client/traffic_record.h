@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/grouping.h"
@@ -22,6 +23,9 @@ class TrafficRecord {
 
     /// Reads whole lines of a profile (docs/profile.md).
     void take(std::string_view lines);
+
+    /// Replaces the hosts' names, which are those that the hosts have for themselves. `names`: as many as hosts().
+    void rename_hosts(std::vector<std::string> names) { hosts_ = std::move(names); }
 
     /// Returns whether all ranks have finalized, so that the record has the whole run.
     bool is_complete() const { return size_ > 0 && finalized_ == size_; }

@@ -256,6 +256,7 @@ std::string encode(const FailureReport& report) {
     Writer writer;
     writer.number(report.rank).number(report.status).number(report.exit_code);
     writer.number(static_cast<uint8_t>(report.aborted)).string(report.sentence);
+    writer.number(static_cast<uint8_t>(report.finalized)).number(report.running);
     return writer.take();
 }
 
@@ -266,6 +267,8 @@ bool decode(std::string_view bytes, FailureReport& out) {
     out.exit_code = reader.number<int32_t>();
     out.aborted = reader.number<uint8_t>() != 0;
     out.sentence = reader.string();
+    out.finalized = reader.number<uint8_t>() != 0;
+    out.running = reader.number<uint32_t>();
     return reader.done();
 }
 

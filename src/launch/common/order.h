@@ -135,6 +135,8 @@ struct FailureReport {
     int32_t status = 0, exit_code = 0;
     bool aborted = false;
     std::string sentence;
+    bool finalized = false;  ///< true: the rank exited after MPI_Finalize, and the launcher there has not ended the others
+    uint32_t running = 0;    ///< number of the job's other ranks that still run on that host
 };
 
 /// A set of ranks of a job, as runs of first, stride and count.

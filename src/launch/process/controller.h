@@ -13,10 +13,12 @@ namespace starling::launch {
 /// The rank that failed, and the way in which it failed.
 struct RankFailure {
     uint32_t rank = 0;
-    int status = 0;        ///< status that waitpid returned for the process
-    int exit_code = 1;     ///< exit code that mpiexec returns for this failure
-    bool aborted = false;  ///< true: the rank called MPI_Abort
-    std::string sentence;  ///< sentence that names the rank, process and host, and the cause
+    int status = 0;               ///< status that waitpid returned for the process
+    int exit_code = 1;            ///< exit code that mpiexec returns for this failure
+    bool aborted = false;         ///< true: the rank called MPI_Abort
+    std::string sentence;         ///< sentence that names the rank, process and host, and the cause
+    bool finalized = false;       ///< true: the rank exited after MPI_Finalize; the root decides when the others end
+    uint32_t running = 0;         ///< number of the job's other ranks that still run on this host
     bool before_arrival = false;  ///< true: the rank had not reached the end of MPI_Init
 };
 

@@ -11,6 +11,7 @@
 #include "job/job_segment.h"
 #include "launch/common/event_loop.h"
 #include "launch/common/job_spec.h"
+#include "launch/process/death_watch.h"
 #include "launch/process/processor_map.h"
 
 namespace starling::launch {
@@ -21,7 +22,7 @@ struct LocalRank {
     bool running = false;
     volatile pid_t* guard_slot = nullptr;
     std::unique_ptr<ProcessorClaim> processors;  ///< processors to which the rank is bound; null: not bound
-    bool marked_failed = false;                  ///< true: the job segment shows the failure to all its readers
+    bool marked_failed = false;  ///< true: the job segment shows the failure to all its readers; under Launcher::marks_
 };
 
 struct LocalJob {
@@ -45,6 +46,9 @@ struct LocalJob {
     std::vector<uint32_t>
         tree_hosts;  ///< by index in the job's host table: the host's number in the daemon tree; empty: the job has one host, or its other
                      ///< hosts have no daemon of this universe
+
+    std::vector<std::unique_ptr<DeathWatch>>
+        death_watches;  ///< destroyed before `segment` and `ranks`, which their threads use
 
     job::JobId id() const { return segment.header().id; }
     uint32_t rank_of(size_t index) const { return segment.local_rank(static_cast<uint32_t>(index)); }

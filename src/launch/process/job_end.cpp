@@ -13,6 +13,7 @@
 #include "base/signal_name.h"
 #include "job/doorbell.h"
 #include "job/environment.h"
+#include "job/life_lock.h"
 #include "launch/common/hosts.h"
 #include "launch/process/control_server.h"
 #include "launch/process/input.h"
@@ -95,12 +96,12 @@ void Launcher::note_exit(const Exit& exit) {
     job::RankCell& cell = job.segment.cell(rank);
     const bool failed = counts_as_failure(job, rank, exit.status);
     const bool first = failed && !job.failing;
-    const bool before_arrival = cell.state.load(std::memory_order_acquire) == RankState::started;
+    const RankState before = cell.state.load(std::memory_order_acquire);
     cell.exit_status.store(exit.status, std::memory_order_relaxed);
     cell.state.store(failed ? RankState::failed : RankState::exited, std::memory_order_release);
     job.segment.place(job.segment.local_index(rank)).store(job::CpuLocation::kNowhere);
-    if (first) note_failure(job, rank, exit.status, before_arrival);
-    if (!failed && before_arrival) note_absent(job, rank);
+    if (first) note_failure(job, rank, exit.status, before);
+    if (!failed && before == RankState::started) note_absent(job, rank);
     if (job.number == 0 && input_ && rank == input_rank_) input_->stop();
     if (const auto pipe = input_pipes_.find(job.id()); pipe != input_pipes_.end()) pipe->second->close_pipe(rank);
     forget_unless_left_over(job, record);
@@ -181,13 +182,13 @@ std::string Launcher::what_happened(const LocalJob& job, uint32_t rank, int stat
     return text;
 }
 
-void Launcher::note_failure(LocalJob& job, uint32_t rank, int status, bool before_arrival) {
+void Launcher::note_failure(LocalJob& job, uint32_t rank, int status, RankState before) {
     const job::RankCell& cell = job.segment.cell(rank);
     const job::JobHeader& header = job.segment.header();
     // Wake the ranks that wait for this one before anything else. There is no need to wait for the root, whose decision is known.
     const bool goes_on = header.recovers && cell.aborted.load(std::memory_order_acquire) == 0;
     if (goes_on) {
-        mark_and_wake(job, {rank});
+        mark_and_wake(job, {&rank, 1});
         // With several hosts, ring the other ranks only on the root's order: waking them now would take the cores from the ranks that wait
         // for the dead one.
         if (header.hosts > 1) ring_ranks(job);
@@ -198,11 +199,13 @@ void Launcher::note_failure(LocalJob& job, uint32_t rank, int status, bool befor
                         exit_code_of(status),
                         cell.aborted.load(std::memory_order_acquire) != 0,
                         what_happened(job, rank, status),
-                        before_arrival};
+                        WIFEXITED(status) && before == RankState::finalized,
+                        job.running,
+                        before == RankState::started};
     if (failure.aborted) failure.exit_code = cell.abort_code.load(std::memory_order_relaxed) & 0xff;
     const bool well = failure.aborted && failure.exit_code == 0 && cell.aborted.load() == job::kEndedForAll;
     if (failure.exit_code == 0 && !well) failure.exit_code = 1;
-    const bool left_to_root = job.asked_to_end && !failure.aborted && !goes_on;
+    const bool left_to_root = (job.asked_to_end || failure.finalized) && !failure.aborted && !goes_on;
     // Only a launcher with all ranks of the job knows how many still run.
     if (header.local_ranks == header.size && job.running > 0 && !left_to_root)
         failure.sentence += "; " + fate_of_others(job.running, goes_on);
@@ -220,7 +223,9 @@ std::string fate_of_others(uint32_t running, bool goes_on) {
     return (goes_on ? "the other " : "ending the other ") + std::to_string(running) + (goes_on ? " go on" : "");
 }
 
-void Launcher::mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks) {
+void Launcher::mark_and_wake(LocalJob& job, std::span<const uint32_t> ranks) {
+    // Otherwise a thread that finds a rank marked could ring the others before the count that they look at is higher.
+    const MutexGuard guard(marks_);
     uint32_t news = 0;
     for (const uint32_t rank : ranks) {
         // The launcher has marked a rank of this host already when it reaped the process.
@@ -233,6 +238,27 @@ void Launcher::mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks) 
     std::atomic<uint32_t>& failures = job.segment.header().failures;
     failures.fetch_add(news, std::memory_order_release);
     syscall(SYS_futex, &failures, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);  // wakes most waiting ranks at once
+}
+
+void Launcher::start_death_watches(LocalJob& job) {
+    if (!job.segment.header().recovers || job.ranks.size() < 2) return;
+    std::vector<DeathWatch::WatchedRank> group;
+    for (size_t i = 0; i < job.ranks.size(); ++i) {
+        const uint32_t rank = job.rank_of(i);
+        group.push_back({rank, job.ranks[i].pid, &job::life_word(job.segment, rank)});
+        if (group.size() < DeathWatch::kMostRanks && i + 1 < job.ranks.size()) continue;
+        job.death_watches.push_back(std::make_unique<DeathWatch>(job.segment.header().lives, group,
+                                                                 [this, &job](uint32_t ended) { on_early_death(job, ended); }));
+        group.clear();
+    }
+}
+
+// Runs on the thread of a death watch, so it marks only what is a failure whatever the exit status will be. reap() does everything else.
+void Launcher::on_early_death(LocalJob& job, uint32_t rank) {
+    const job::RankCell& cell = job.segment.cell(rank);
+    if (job.segment.header().state.load(std::memory_order_acquire) != JobState::running) return;
+    if (cell.state.load(std::memory_order_acquire) != RankState::initialized) return;
+    if (cell.aborted.load(std::memory_order_acquire) == 0) mark_and_wake(job, {&rank, 1});
 }
 
 void Launcher::mark_failed(LocalJob& job, const std::vector<uint32_t>& ranks) {

@@ -43,7 +43,10 @@ StartOutcome Launcher::start_part(const JobSpec& spec, const JobPart& part) {
     }
     jobs_.push_back(std::move(job));
     LocalJob& placed = jobs_.back();
-    if (!launch_all(placed, spec, part, outcome)) jobs_.pop_back();
+    if (launch_all(placed, spec, part, outcome))
+        start_death_watches(placed);
+    else
+        jobs_.pop_back();
     return outcome;
 }
 
@@ -86,11 +89,13 @@ void Launcher::release_part(LocalJob& job, JobState state) {
     }
     for (LocalRank& rank : job.ranks) release_guard(rank);
     input_pipes_.erase(job.id());
+    job.death_watches.clear();
     store_ended(job);
     jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });
 }
 
 void Launcher::undo_part(LocalJob& job) {
+    job.death_watches.clear();
     undo_start(job);
     if (job.deadline != 0) loop_.cancel(job.deadline);
     jobs_.remove_if([&](const LocalJob& other) { return &other == &job; });

@@ -13,10 +13,12 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "launch/common/event_loop.h"
 #include "launch/common/process_start.h"
 #include "launch/process/binding.h"
@@ -177,14 +179,16 @@ class Launcher {
     void note_exit(const Exit& exit);
     bool counts_as_failure(const LocalJob& job, uint32_t rank, int status) const;
     std::string what_happened(const LocalJob& job, uint32_t rank, int status) const;
-    void note_failure(LocalJob& job, uint32_t rank, int status, bool before_arrival);
+    void note_failure(LocalJob& job, uint32_t rank, int status, job::RankState before);
     void note_absent(LocalJob& job, uint32_t rank);
     std::string absence_of(const LocalJob& job, uint32_t rank) const;
     NextCheck check_of(job::JobId id);
     void fail_for_absent(LocalJob& job, uint32_t absent);
     void end_ranks(LocalJob& job, int failed_rank);
     void kill_rest(LocalJob& job);
-    void mark_and_wake(LocalJob& job, const std::vector<uint32_t>& ranks);
+    void start_death_watches(LocalJob& job);
+    void on_early_death(LocalJob& job, uint32_t rank);
+    void mark_and_wake(LocalJob& job, std::span<const uint32_t> ranks);  ///< allocates nothing
     void release_guard(LocalRank& rank);
     void forget_unless_left_over(LocalJob& job, LocalRank& rank);
     void finish(LocalJob& job);
@@ -202,6 +206,7 @@ class Launcher {
     rlimit original_descriptors_{};
     bool descriptors_raised_ = false;
 
+    Mutex marks_;  ///< held while ranks are marked as failed, by this thread or by that of a death watch
     std::list<LocalJob> jobs_;
     static constexpr size_t kEndedKept = 16;
     std::deque<job::JobSegment> ended_;  ///< segments of the jobs that ended most recently

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/linux_calls.h"
+
 namespace starling::launch {
 
 namespace {
@@ -22,9 +24,12 @@ constexpr int kMaxPieces = 64;
 }  // namespace
 
 void tune_socket(int fd) {
-    const int on = 1;
+    const int on = 1, longest_ms = 1000, give_up_ms = 900'000;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &longest_ms, sizeof longest_ms);
+    // Else the kernel would end a connection after 15 timeouts, some 15 s. The tree itself decides how long a silence may last.
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up_ms, sizeof give_up_ms);
 }
 
 TreeConnection::TreeConnection(EventLoop& loop, int fd, Handshake::HandshakeRole role, const TreeCredentials& credentials,

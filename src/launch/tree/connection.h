@@ -24,7 +24,8 @@ struct OutgoingFrame {
 };
 
 /// Sets the options of a TCP socket between daemons: a segment leaves at once, and its retransmissions do not double their timeout while
-/// little is in flight, so that a lost one delays a start or a death notice by a few tenths of a second.
+/// little is in flight, so that a lost one delays a start or a death notice by a few tenths of a second. No timeout is longer than 1 s: a
+/// lost SYN sets the first one to 3 s, so three lost repeats would be a silence that counts as death. Call it before connect().
 void tune_socket(int fd);
 
 /// A connection must not be destroyed within its own handlers: close() it there, and destroy it later.

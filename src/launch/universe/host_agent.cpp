@@ -217,8 +217,8 @@ void HostAgent::failed(LocalJob& job, const RankFailure& failure) {
     const job::JobHeader& header = job.segment.header();
     const bool never_complete =
         failure.before_arrival && header.blob_size > 0 && header.several_hosts != 0 && !have_all_arrived(job);
-    const FailureReport report{failure.rank, failure.status, failure.exit_code, failure.aborted || never_complete,
-                               failure.sentence};
+    const FailureReport report{failure.rank,     failure.status,    failure.exit_code, failure.aborted || never_complete,
+                               failure.sentence, failure.finalized, failure.running};
     send_order({.kind = OrderKind::failed, .job = job.id(), .rank = failure.rank, .bytes = encode(report)});
 }
 

@@ -146,6 +146,8 @@ void ProfileLines::write_phase(const ProfiledJob& job, job::JobId id, uint32_t r
                         {"waiting", waiting},
                         {"connections", connections}};
     for (const ProfileReport::SizeRecord& size : phase.sizes) line["sizes"].push_back({size.most, size.messages, size.bytes});
+    for (const ProfileReport::FileRecord& file : phase.files)
+        line["files"].push_back({file.file, file.site, file.function, file.calls, file.bytes, seconds(file.ns)});
     if (!accesses.empty()) line["accesses"] = accesses;  // omitted if empty, as in most programs
     add_line(lines, line);
 }

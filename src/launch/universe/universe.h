@@ -174,6 +174,8 @@ class Universe {
     void fail(UniverseJob& job, int failed_rank, int exit_code);
     void on_input_taken(UniverseJob& job, uint32_t host);
     void pass_on_signal(UniverseJob& job);
+    void end_children(UniverseJob& job);
+    void grant_time(UniverseJob& job, const FailureReport& report);
     void await_the_others(UniverseJob& job, const FailureReport& report, bool requested);
     void end_late(uint64_t client);
     bool is_connected(const UniverseJob& child) const;

@@ -24,8 +24,9 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
     const bool goes_on = job.spec.recovers && !report.aborted && !(patron && patron->timed_out);
     const bool is_ending = patron && patron->ending() != JobClient::Ending::none;
     if (is_ending && !goes_on && !report.aborted && !patron->timed_out) return await_the_others(job, report, requested);
+    if (report.finalized && !goes_on && !report.aborted && !requested) return grant_time(job, report);
     // If one host runs all ranks, its message about the failure already mentions the other ranks.
-    const bool others = job.failures + 1 < job.description.size && job.tree_hosts.size() > 1;
+    const bool others = job.lost_ranks() + 1 < job.description.size && job.tree_hosts.size() > 1;
     if (patron && !requested && !report.sentence.empty()) {
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
         patron->print(report.sentence + rest);
@@ -37,7 +38,7 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
 // Leaves the other ranks the rest of their time, for example for their parts of a checkpoint.
 void Universe::await_the_others(UniverseJob& job, const FailureReport& report, bool requested) {
     JobClient& patron = *job.patron;
-    if (job.number == 0 && patron.exit_code == 0) patron.exit_code = report.exit_code;
+    job.note_exit_code(report.exit_code);
     if (std::exchange(job.leaving, true)) return;
     if (!requested && !report.sentence.empty()) patron.print(report.sentence);
     for (UniverseJob& other : jobs_)  // a rank may have spawned it between the signal and now
@@ -49,6 +50,30 @@ void Universe::await_the_others(UniverseJob& job, const FailureReport& report, b
         if (!job || !job->patron || job->failing) return;
         job->patron->print("other processes still run; they have until " + std::to_string(config().signal_grace) +
                            " s after the signal (STARLING_SIGNAL_GRACE) to end. Another Ctrl-C ends them at once");
+    });
+}
+
+// Lets the other ranks finish, for example their output: one that has finalized may exit with the number of errors that it found, and no rank
+// should wait for it. One that does wait is ended after the time.
+void Universe::grant_time(UniverseJob& job, const FailureReport& report) {
+    JobClient* patron = job.patron;
+    const int64_t seconds = config().exit_grace;
+    job.note_exit_code(report.exit_code);
+    if (std::exchange(job.granted, true)) return;
+    const bool others = report.running > 0 || job.tree_hosts.size() > 1;
+    if (patron) {
+        const std::string time = "; the others have " + std::to_string(seconds) + " s to end (STARLING_EXIT_GRACE)";
+        patron->print(report.sentence + (!others ? "" : seconds == 0 ? "; ending the others" : time));
+    }
+    if (seconds == 0) return fail(job, static_cast<int>(report.rank), report.exit_code);
+    loop_.after(std::chrono::seconds(seconds), [this, alive = alive_, id = job.id(), report] {
+        UniverseJob* job = *alive ? find(id) : nullptr;
+        if (!job || job->failing) return;
+        JobClient* patron = job->patron;
+        if (!patron || patron->ending() == JobClient::Ending::none)
+            return fail(*job, static_cast<int>(report.rank), report.exit_code);
+        // A signal has arrived meanwhile, after which the ranks may write a checkpoint: its time counts.
+        if (!std::exchange(patron->has_begun_to_end, true)) end_late(patron->id);
     });
 }
 
@@ -73,8 +98,12 @@ void Universe::end_late(uint64_t client) {
 void Universe::fail(UniverseJob& job, int failed_rank, int exit_code) {
     if (job.failing) return;
     job.failing = true;
-    if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
+    job.note_exit_code(exit_code);
     send_order(job.holders, job.fail(failed_rank));
+    end_children(job);
+}
+
+void Universe::end_children(UniverseJob& job) {
     for (UniverseJob& child : jobs_) {
         if (child.spec.parent != job.id() || !is_connected(child) || child.failing) continue;
         if (child.patron) detail(*child.patron, "spawned job " + std::to_string(child.number) + " ends with its parent");
@@ -89,8 +118,8 @@ bool Universe::is_connected(const UniverseJob& child) const {
 }
 
 void Universe::continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code) {
-    for (const job::Placement& run : ranks) job.failures += run.count;
-    if (job.patron && job.number == 0 && job.patron->exit_code == 0) job.patron->exit_code = exit_code;
+    job.lost.insert(job.lost.end(), ranks.begin(), ranks.end());
+    job.note_exit_code(exit_code);
     send_order(job.holders, job.order(OrderKind::ranks_failed, encode(ranks)));
 }
 
@@ -111,8 +140,9 @@ void Universe::on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::strin
 }
 
 void Universe::check_ended(UniverseJob& job) {
-    if (job.present.empty() && job.starting.empty())
-        remove(job, job.failing || job.leaving ? JobState::failed : JobState::ended);
+    if (!job.present.empty() || !job.starting.empty()) return;
+    if (job.granted && !job.failing) end_children(job);
+    remove(job, job.failing || job.leaving || job.granted ? JobState::failed : JobState::ended);
 }
 
 void Universe::remove(UniverseJob& job, JobState state) {

@@ -36,10 +36,20 @@ struct Universe::UniverseJob {
     bool failing = false;
     bool asked_to_end = false;  ///< true: the job has got a signal that asks to end
     bool leaving = false;  ///< true: a rank has failed after a signal that asked all to end, and the others have some time left
+    bool granted = false;  ///< true: a rank has failed after MPI_Finalize, and the others have some time left
     bool absent_noted = false;  ///< true: a rank ended without MPI_Init, and timed checks look for ranks that wait for it
-    uint32_t failures = 0;      ///< number of lost ranks of a job that recovers
+    RankRuns lost;              ///< lost ranks of a job that recovers, also for hosts that get a stub of the job later
 
     job::JobId id() const { return description.id; }
+    uint32_t lost_ranks() const {
+        uint32_t count = 0;
+        for (const job::Placement& run : lost) count += run.count;
+        return count;
+    }
+    /// Sets the exit code of the client's first job, unless an earlier failure has set it.
+    void note_exit_code(int code) {
+        if (patron && number == 0 && patron->exit_code == 0) patron->exit_code = code;
+    }
     /// Returns the hosts of the ranks that receive standard input.
     HostSet input_hosts() const {
         std::vector<uint32_t> hosts;

@@ -163,6 +163,7 @@ void Universe::send_stub(UniverseJob& job, HostSet hosts) {
     const StubOrder stub{job.description, job.tree_hosts, job.number, job.all_arrived()};
     send_order(hosts, job.order(OrderKind::stub, encode(stub)));
     if (job.failing) send_order(hosts, job.fail(-1));
+    if (!job.lost.empty()) send_order(hosts, job.order(OrderKind::ranks_failed, encode(job.lost)));
 }
 
 void Universe::resolve(UniverseJob&, uint32_t host, const HostOrder& order) {

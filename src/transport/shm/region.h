@@ -5,6 +5,7 @@
 #include "base/wait_report_page.h"
 #include "job/doorbell.h"
 #include "job/job_segment.h"
+#include "job/life_lock.h"
 #include "transport/shm/cooperative_copy.h"
 #include "transport/shm/inbox.h"
 #include "transport/shm/match_or_cancel.h"
@@ -59,7 +60,8 @@ inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
 inline constexpr uint64_t kCollectiveBytes = job::kRegionStride - kCollectiveOffset;
-static_assert(sizeof(job::Doorbell) <= kPresenceOffset && kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
+static_assert(sizeof(job::Doorbell) <= job::kLifeLockOffset && job::kLifeLockOffset + job::kLifeLockBytes <= kPresenceOffset);
+static_assert(kPresenceOffset + sizeof(Presence) <= kSymmetricOffset);
 static_assert(kSymmetricOffset + sizeof(SymmetricMemory) <= kExchangedOffset);
 static_assert(kExchangedOffset + sizeof(ExchangedMemory) <= kSplitOffset);
 static_assert(kVerdictsOffset % alignof(MatchOrCancelWords) == 0 &&

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/linux_calls.h"
 #include "base/state.h"
 
 namespace starling::network {
@@ -77,6 +78,7 @@ int connect_error(int fd) {
 void tune(int fd, const TcpOptions& options) {
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1);  // a lost small message is repeated every 0.2 s, not ever more rarely
+    set(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, 1000);           // after a lost SYN it would be repeated every 3 s
     set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsent);
     set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
