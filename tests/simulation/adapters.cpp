@@ -43,24 +43,41 @@ bool Adapters::are_apart(uint32_t from, uint32_t to) const {
     return of_.has_switches && from / of_.of.switches_hosts != to / of_.of.switches_hosts;
 }
 
-Adapters::Transfer Adapters::send(uint32_t from, uint32_t to, uint64_t bytes, uint64_t now, uint64_t latency) {
+Adapters::Sending Adapters::begin(uint32_t from, uint64_t bytes, uint64_t now, uint64_t latency) {
     const uint64_t packets = std::max<uint64_t>(1, (bytes + of_.of.adapter_packet - 1) / of_.of.adapter_packet);
     const uint64_t all = bytes + packets * of_.of.adapter_header;
-    uint64_t first = hosts_[from].out.begin(now, all);
-    const uint64_t sent = hosts_[from].out.end();
-    uint64_t last = sent;
-    if (are_apart(from, to)) {
+    const uint64_t first = hosts_[from].out.begin(now, all);
+    return {from, all, latency, {first, hosts_[from].out.end()}};
+}
+
+// The message passes the cable of its sender's switch with the first other switch that it reaches.
+Adapters::Span Adapters::reach_switch(Sending& what, uint32_t leaf) {
+    const uint32_t own = static_cast<uint32_t>(what.from / of_.of.switches_hosts);
+    const auto pass = [&what](Line& line, const Span& before) {
+        const uint64_t first = line.begin(before.first, what.bytes);
+        return Span{first, std::max(before.last, line.end())};
+    };
+    if (what.switches.empty()) what.switches.emplace_back(own, pass(switches_[own].out, what.adapter));
+    const auto known = std::find_if(what.switches.begin() + 1, what.switches.end(), [leaf](const auto& one) { return one.first == leaf; });
+    if (known != what.switches.end()) return known->second;
+    return what.switches.emplace_back(leaf, pass(switches_[leaf].in, what.switches.front().second)).second;
+}
+
+uint64_t Adapters::reach(Sending& what, uint32_t to) {
+    Span span = what.adapter;
+    uint64_t latency = what.latency;
+    if (are_apart(what.from, to)) {
         latency += of_.of.switches_latency;
-        Line& up = switches_[from / of_.of.switches_hosts].out;
-        first = up.begin(first, all);
-        last = std::max(last, up.end());
-        Line& down = switches_[to / of_.of.switches_hosts].in;
-        first = down.begin(first, all);
-        last = std::max(last, down.end());
+        span = reach_switch(what, static_cast<uint32_t>(to / of_.of.switches_hosts));
     }
     Line& in = hosts_[to].in;
-    in.begin(first + latency, all);
-    return {sent, std::max(last + latency, in.end())};
+    in.begin(span.first + latency, what.bytes);
+    return std::max(span.last + latency, in.end());
+}
+
+Adapters::Transfer Adapters::send(uint32_t from, uint32_t to, uint64_t bytes, uint64_t now, uint64_t latency) {
+    Sending one = begin(from, bytes, now, latency);
+    return {one.sent(), reach(one, to)};
 }
 
 uint64_t Adapters::look_up(uint32_t from, uint32_t from_queue, uint32_t to, uint32_t to_queue) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "prices.h"
@@ -50,6 +51,24 @@ class Adapters {
     };
     /// Sends a message of `bytes` that is ready at `now`; `latency` is that of its path.
     Transfer send(uint32_t from, uint32_t to, uint64_t bytes, uint64_t now, uint64_t latency);
+
+    /// The time in which a line carries a message.
+    struct Span {
+        uint64_t first, last;
+    };
+    /// A message to one or more hosts. Its sender and each cable carry it once, since the switches copy it.
+    struct Sending {
+        uint32_t from;
+        uint64_t bytes;  ///< with all headers
+        uint64_t latency;
+        Span adapter;                                      ///< at the sender
+        std::vector<std::pair<uint32_t, Span>> switches{};  ///< leaf switches that the message has reached
+        uint64_t sent() const { return adapter.last; }
+    };
+    /// Passes a message through its sender's adapter; parameters as for send().
+    Sending begin(uint32_t from, uint64_t bytes, uint64_t now, uint64_t latency);
+    /// Returns when the receiver `to` has all of the message.
+    uint64_t reach(Sending& what, uint32_t to);
     /// Returns the delay by the caches of both devices.
     uint64_t look_up(uint32_t from, uint32_t from_queue, uint32_t to, uint32_t to_queue);
 
@@ -60,6 +79,7 @@ class Adapters {
         Line out, in;
     };
     bool are_apart(uint32_t from, uint32_t to) const;
+    Span reach_switch(Sending& what, uint32_t leaf);
 
     const Prices& of_;
     std::vector<Ends> hosts_, switches_;

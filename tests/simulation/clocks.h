@@ -9,6 +9,7 @@
 // sleeps, yields or has used up its time slice, and pays a switch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,6 +44,8 @@ class Clocks {
   public:
     explicit Clocks(const ClockRules& rules) : rules_(rules) {}
 
+    /// Shortens the lead: processes begin to share a host.
+    void limit_lead(uint64_t ns) { rules_.lead_ns = std::min(rules_.lead_ns, ns); }
     /// Makes a new or sleeping process ready to run at `now`.
     void ready(Process& process, uint64_t now);
     /// Returns the least clock of the processes that may run; UINT64_MAX: there is none.
@@ -89,7 +92,7 @@ class Clocks {
     void give_core(Process& process);
     void release_core(Process& process, uint64_t now);
 
-    const ClockRules rules_;
+    ClockRules rules_;
     std::vector<Host> hosts_;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> order_;
     uint64_t numbers_ = 0;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,6 +66,9 @@ class Daemons {
   public:
     /// Starts a process of a further job: adds it to the world.
     using Start = std::function<void(uint32_t job, uint32_t rank)>;
+    /// Places the ranks of a job that a program spawns; returns false if a command can't be started. The ranks' first process number is
+    /// set before.
+    using Prepare = std::function<bool(const control::SpawnRequest& request, FurtherJob& out)>;
 
     Daemons(World& world, const Placement& placement);
     ~Daemons();
@@ -73,6 +77,8 @@ class Daemons {
     static std::string command_of(uint32_t job);
     /// Starts the jobs that start by themselves; `start` starts their processes, and later those of spawned jobs.
     void start_further(Start start);
+    /// Lets ranks spawn any number of jobs, which no script has drawn.
+    void allow_spawns(Start start, Prepare prepare);
 
     /// Return the job variables in a rank's environment.
     const char* job_variable(const Process& of) const { return jobs_[of.job]->variables[of.host].c_str(); }
@@ -112,6 +118,8 @@ class Daemons {
     KnownJob* find(job::JobId id) const;
     KnownJob& start_job(uint32_t number, std::string blob, job::JobId parent);
     void fail(KnownJob& job);
+    /// Returns the number of the job that the request spawns; that of no job if it can't be started.
+    uint32_t job_for(const control::SpawnRequest& request);
     void at_hosts(uint64_t begin, const std::function<void(uint32_t host)>& what);
 
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
@@ -133,12 +141,13 @@ class Daemons {
     void reply_later(Process& to, int fd, uint64_t delay, std::function<std::string()> payload);
 
     World& world_;
-    const Placement placement_;
+    Placement placement_;
     std::vector<std::unique_ptr<KnownJob>> jobs_;
     std::vector<Process*> daemons_;
-    std::vector<std::string> rank_variables_;
+    std::deque<std::string> rank_variables_;  ///< ranks keep pointers into them
     std::map<std::string, std::string> names_;  ///< published ports, by service
     Start start_;
+    Prepare prepare_;  ///< empty: a script has drawn all jobs
     bool is_ending_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include "daemon.h"
 #include "features.h"
 #include "mpi.h"
+#include "prices.h"
 #include "transport/shm/region.h"
 
 namespace starling::simulation {
@@ -17,6 +18,13 @@ namespace {
 
 /// Longest delay of a message between daemons, and of the start of a process.
 constexpr uint64_t kWordNs = 3'000'000;
+
+/// Returns how long a host's daemon takes to start this rank and those before it on the host. Runs of seeds draw the time elsewhere.
+uint64_t start_time(const FurtherJob& plan, uint32_t rank) {
+    const auto end = plan.host_of_rank.begin() + rank + 1;
+    const auto before = std::count(plan.host_of_rank.begin(), end, plan.host_of_rank[rank]);
+    return prices().exact ? static_cast<uint64_t>(before) * prices().of.system_process_start : 0;
+}
 
 /// Stores MPI_APPNUM of the children: the number of their command.
 void number_commands(KnownJob& job, const control::SpawnRequest& request) {
@@ -77,6 +85,27 @@ void Daemons::reply_later(Process& to, int fd, uint64_t delay, std::function<std
                      [this, who, fd, payload = std::move(payload)] { reply(*who, fd, payload()); });
 }
 
+void Daemons::allow_spawns(Start start, Prepare prepare) {
+    start_ = std::move(start);
+    prepare_ = std::move(prepare);
+}
+
+uint32_t Daemons::job_for(const control::SpawnRequest& request) {
+    uint32_t number = 1;
+    if (prepare_) {
+        number = static_cast<uint32_t>(jobs_.size());
+        FurtherJob made;
+        made.first = placement_.processes();
+        if (!prepare_(request, made)) return number;
+        while (rank_variables_.size() < made.host_of_rank.size()) rank_variables_.push_back(std::to_string(rank_variables_.size()));
+        placement_.further.push_back(std::move(made));
+        jobs_.emplace_back();
+        return number;
+    }
+    while (number < jobs_.size() && request.commands[0].argv[0] != command_of(number)) ++number;
+    return number;
+}
+
 // The host table has the hosts in the order of their first rank, like those of the launcher.
 KnownJob& Daemons::start_job(uint32_t number, std::string blob, job::JobId parent) {
     const FurtherJob& plan = placement_.further[number - 1];
@@ -91,7 +120,7 @@ KnownJob& Daemons::start_job(uint32_t number, std::string blob, job::JobId paren
     job.connected = parent != 0;
     for (uint32_t entry = 0; entry < hosts.size(); ++entry) create_segment(job, hosts[entry], entry);
     for (uint32_t rank = 0; rank < plan.host_of_rank.size(); ++rank) {
-        const uint64_t delay = word_ns(world_.random.one_in(6) ? 20 * kWordNs : kWordNs);
+        const uint64_t delay = word_ns(world_.random.one_in(6) ? 20 * kWordNs : kWordNs) + start_time(plan, rank);
         world_.at(world_.now + delay, [this, &job, rank] {
             if (!job.failing && !is_ending_) world_.outside([&] { start_(job.number, rank); });
         });
@@ -114,8 +143,7 @@ void Daemons::make_stub(KnownJob& job, uint32_t host) {
 void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int fd) {
     size_t wanted = 0;
     for (const control::SpawnCommand& command : request.commands) wanted += command.maxprocs;
-    uint32_t number = 1;
-    while (number < jobs_.size() && request.commands[0].argv[0] != command_of(number)) ++number;
+    const uint32_t number = job_for(request);
     const uint64_t delay = word_ns(kWordNs), reply_after = delay + word_ns(2 * kWordNs);
     if (number == jobs_.size())
         return reply_later(asker, fd, delay, [wanted] {
@@ -211,14 +239,15 @@ void Daemons::fail(KnownJob& job) {
 }
 
 void Daemons::note_end(Process& process) {
-    if (placement_.further.empty()) return;
     KnownJob& job = *jobs_[process.job];
+    const bool is_last = --job.left == 0;
+    if (placement_.further.empty()) return;
     if (process.state != Process::State::dead)
         world_.at_daemon(world_.now + word_ns(kWordNs), *daemons_[process.host],
                          [&job, rank = process.rank, host = process.host] {
                              job.segments[host].cell(rank).state.store(job::RankState::exited);
                          });
-    if (--job.left > 0) return;
+    if (!is_last) return;
     at_hosts(world_.now + kWordNs, [this, &job](uint32_t host) {
         job.over = true;
         if (!job.segments[host]) return;

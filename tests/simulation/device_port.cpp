@@ -128,19 +128,19 @@ verbs::WorkStatus SimulatedPort::send(const verbs::VerbsAddress& to, const iovec
                                 [queue = to.queue, source = datagram_queue_, bytes, from = this->address()] {
                                     const auto found = simulation::devices()->by_datagram_queue.find(queue);
                                     if (found != simulation::devices()->by_datagram_queue.end())
-                                        found->second->datagram(bytes, from, source);
+                                        found->second->datagram(bytes, from, source, false);
                                 });
     if (prices().exact) free_slot_at(sent);
     return after_paid(status);
 }
 
-void SimulatedPort::datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue) {
+void SimulatedPort::datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue, bool to_group) {
     if (!works()) return;
     verbs::VerbsEvent event;
     event.kind = verbs::VerbsEvent::VerbsEventKind::datagram;
     event.source_queue = source_queue;
     std::memcpy(event.gid, from.gid, sizeof event.gid);
-    if (bring(event, bytes))
+    if (bring(event, bytes, to_group))
         ++count.datagrams_received;
     else
         ++network()->lost;
@@ -165,7 +165,7 @@ verbs::PortMembership* SimulatedPort::join(const uint8_t* group_gid) {
     made.number_ = devices_.draw_number();
     World& world = devices_.world();
     const bool fails = world.random.with(devices_.weather().refuses);
-    world.at(world.now + (prices().exact ? kJoinNs : world.random.below(kJoinNs)), [fails, number = made.number_] {
+    world.at(world.now + (prices().exact ? prices().of.groups_join : world.random.below(kJoinNs)), [fails, number = made.number_] {
         for (SimulatedPort* const port : simulation::devices()->ports)
             for (const auto& one : port->memberships_)
                 if (one->number_ == number)
@@ -185,23 +185,24 @@ bool SimulatedPort::is_member(const uint8_t* gid) const {
 
 verbs::WorkStatus SimulatedPort::send_to_group(const uint8_t* gid, const iovec* parts, int parts_count) {
     const std::string bytes = gather(parts, static_cast<size_t>(parts_count));
-    pay(price_of_datagram(bytes.size()));
+    pay(price_of_datagram(bytes.size()) + prices().seal_price(bytes.size()));
     verbs::WorkStatus status;
     if (!takes_datagram(status, bytes)) return status;
     world()->note("verbs group", datagram_queue_, bytes.size());
-    uint64_t sent = world()->now;
+    std::optional<Adapters::Sending> sending = network()->begin_for_many(Path::ud, host(), bytes.size());
+    uint64_t sent = sending ? sending->sent() : world()->now;
     // The switch knows the rails with members; each cable loses datagrams independently. On the sender's own host the device delivers to
     // all other ports.
     for (const SimulatedPort* const port : devices_.ports) {
         if (port == this || port->rail() != rail_ || !port->is_member(gid)) continue;
         const auto arrive = [queue = port->datagram_queue_, source = datagram_queue_, bytes, from = address()] {
             const auto found = simulation::devices()->by_datagram_queue.find(queue);
-            if (found != simulation::devices()->by_datagram_queue.end()) found->second->datagram(bytes, from, source);
+            if (found != simulation::devices()->by_datagram_queue.end()) found->second->datagram(bytes, from, source, true);
         };
         if (port->host() == host())
             devices_.world().at(devices_.world().now + kOwnHostNs, arrive);
         else
-            sent = network()->carry(Path::ud, host(), rail_, port->host(), rail_, bytes.size(), arrive);
+            sent = network()->carry(Path::ud, host(), rail_, port->host(), rail_, bytes.size(), arrive, sending ? &*sending : nullptr);
     }
     if (prices().exact) free_slot_at(sent);
     return after_paid(status);
@@ -256,9 +257,9 @@ void SimulatedPort::tell(const verbs::VerbsEvent& event) {
 }
 
 // The copy is exactly as long as the data, so that the sanitizer finds reads past its end.
-bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes) {
+bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes, bool to_group) {
     if (!has_buffer()) return false;
-    auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8));
+    auto& buffer = lent_.emplace_back(std::make_unique_for_overwrite<uint64_t[]>((bytes.size() + 7) / 8), to_group).memory;
     std::memcpy(buffer.get(), bytes.data(), bytes.size());
     event.buffer = buffer.get();
     event.data = reinterpret_cast<std::byte*>(buffer.get());
@@ -268,7 +269,7 @@ bool SimulatedPort::bring(verbs::VerbsEvent event, std::string_view bytes) {
 }
 
 void SimulatedPort::return_buffer(const verbs::VerbsEvent& event) {
-    const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.get() == event.buffer; });
+    const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.memory.get() == event.buffer; });
     if (at == lent_.end()) fail_run("a receive buffer is returned that is not in use");
     lent_.erase(at);
 }
@@ -291,8 +292,14 @@ int SimulatedPort::poll(verbs::VerbsEvent* events, int most) {
     if (!std::exchange(slept_through_, false)) owner_.lapsed = 0;
     world()->happened();
     uint64_t price = prices().exact ? rings : prices().call;
-    for (int i = 0; prices().exact && i < taken; ++i) price += price_of(events[i]);
+    for (int i = 0; prices().exact && i < taken; ++i) price += price_of(events[i]) + opening_price(events[i]);
     return after(taken, price);
+}
+
+uint64_t SimulatedPort::opening_price(const verbs::VerbsEvent& event) const {
+    if (event.kind != verbs::VerbsEvent::VerbsEventKind::datagram) return 0;
+    const auto at = std::find_if(lent_.begin(), lent_.end(), [&](const auto& one) { return one.memory.get() == event.buffer; });
+    return at != lent_.end() && at->to_group ? prices().seal_price(event.bytes) : 0;
 }
 
 bool SimulatedPort::arm() {

@@ -60,14 +60,14 @@ class SimulatedPort final : public verbs::Port {
     void say(std::string problem) { problem_ = std::move(problem); }
     void tell(const verbs::VerbsEvent& event);
     /// Queues an event with a receive buffer for poll(); returns false if no buffer is free.
-    bool bring(verbs::VerbsEvent event, std::string_view bytes);
+    bool bring(verbs::VerbsEvent event, std::string_view bytes, bool to_group = false);
     bool has_buffer() const { return lent_.size() < devices_.weather().receives; }
     /// Drops the queued events of this user's queue, except completions of its transfers.
     void forget(const void* user);
     void end(SimulatedQueue& queue);
     void removed();
     void link_changed(bool up);
-    void datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue);
+    void datagram(std::string_view bytes, const verbs::VerbsAddress& from, uint32_t source_queue, bool to_group);
     /// Sends to all members of the group that the network reaches.
     verbs::WorkStatus send_to_group(const uint8_t* gid, const iovec* parts, int count);
     bool is_member(const uint8_t* gid) const;
@@ -76,9 +76,17 @@ class SimulatedPort final : public verbs::Port {
     verbs::PortCounters count;
 
   private:
+    /// A receive buffer in use.
+    struct LentBuffer {
+        std::unique_ptr<uint64_t[]> memory;
+        bool to_group;  ///< whether it holds a datagram to a group
+    };
+
     void take_datagram_queue();
     void note_most();
     bool takes_datagram(verbs::WorkStatus& status, const std::string& bytes);
+    /// Returns the price of decrypting a received datagram to a group, ns.
+    uint64_t opening_price(const verbs::VerbsEvent& event) const;
     /// Frees a send slot when the datagram has left the device.
     void free_slot_at(uint64_t when);
 
@@ -93,7 +101,7 @@ class SimulatedPort final : public verbs::Port {
     uint32_t sending_ = 0;
     bool refused_busy_ = false;
     std::deque<verbs::VerbsEvent> events_;
-    std::vector<std::unique_ptr<uint64_t[]>> lent_;  ///< receive buffers in use
+    std::vector<LentBuffer> lent_;
     std::vector<std::unique_ptr<SimulatedQueue>> queues_;
     std::vector<std::unique_ptr<SimulatedMembership>> memberships_;
     std::string problem_;

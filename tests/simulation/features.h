@@ -19,9 +19,10 @@ enum class Feature : uint8_t {
     spawn,
     ports,
     threads,
-    turns
+    turns,
+    survival
 };
-inline constexpr int kFeatures = 12;
+inline constexpr int kFeatures = 13;
 
 const char* name_of(Feature feature);
 

@@ -25,18 +25,32 @@ constexpr size_t kStack = 512 << 10;
 #endif
 constexpr size_t kGuard = 4096;
 
-// AddressSanitizer must know which stack is in use.
-void say_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t bytes) {
 #ifdef __SANITIZE_ADDRESS__
-    __sanitizer_start_switch_fiber(fake, bottom, bytes);
-#endif
-}
+// AddressSanitizer finds the bounds of the stack in use in thread-local variables, which belong to the real thread or to the one at a
+// fiber's thread pointer. So a stack is announced after the switch to it, once the variables are those of its thread; until then only the
+// functions of this file run on it.
+struct Stack {
+    const void* bottom;
+    size_t bytes;
+    void** fake;  ///< place for AddressSanitizer's copies of variables while another stack is in use
+};
 
-void say_arrival([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* bytes) {
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(fake, bottom, bytes);
-#endif
+const void* outer_bottom = nullptr;
+size_t outer_bytes = 0;
+void* outer_fake = nullptr;
+Stack on_real_thread{nullptr, 0, &outer_fake};  ///< what the real thread's variables describe; no bottom: not a fiber's stack
+
+/// Announces the stack to AddressSanitizer, in place of `before`.
+void announce(const Stack& before, const Stack& now) {
+    const void* bottom = nullptr;
+    size_t bytes = 0;
+    __sanitizer_start_switch_fiber(before.fake, now.bottom, now.bytes);
+    __sanitizer_finish_switch_fiber(*now.fake, &bottom, &bytes);
+    if (outer_bottom) return;
+    outer_bottom = bottom;
+    outer_bytes = bytes;
 }
+#endif
 
 /// Makes this thread pointer the processor's: thread-local variables are at constant distances from it. Called directly before a switch of
 /// stacks, since the compiler may keep addresses of such variables over any other call.
@@ -128,35 +142,44 @@ Fiber::~Fiber() {
 }
 
 void Fiber::begin(Fiber* self) {
-    const bool first = !self->outer_bottom_;
-    say_arrival(nullptr, first ? &self->outer_bottom_ : nullptr, first ? &self->outer_bytes_ : nullptr);
+    self->arrive();
     self->run_(self->argument_);
     std::abort();
 }
 
+/// Called on the fiber after each switch to it. The thread at a fiber's own thread pointer runs on no other fiber.
+void Fiber::arrive() {
+#ifdef __SANITIZE_ADDRESS__
+    const Stack mine{memory_ + kGuard, kStack, &fake_inside_};
+    if (thread_pointer_) {
+        static void* unused;  // the real thread behind the pointer does not run again
+        if (!std::exchange(announced_, true)) announce({nullptr, 0, &unused}, mine);
+    } else if (on_real_thread.bottom != mine.bottom) {
+        announce(std::exchange(on_real_thread, mine), mine);
+    }
+#endif
+}
+
 void Fiber::enter() {
-    void* fake = nullptr;
-    say_switch(&fake, memory_ + kGuard, kStack);
     set_thread_pointer(thread_pointer_);
     starling_simulation_switch(&outside_, inside_);
-    say_arrival(fake, nullptr, nullptr);
+#ifdef __SANITIZE_ADDRESS__
+    const Stack outer{outer_bottom, outer_bytes, &outer_fake};
+    if (on_real_thread.bottom) announce(std::exchange(on_real_thread, {nullptr, 0, &outer_fake}), outer);
+#endif
 }
 
 void Fiber::leave() {
-    say_switch(&fake_inside_, outer_bottom_, outer_bytes_);
     set_thread_pointer(nullptr);
     starling_simulation_switch(&inside_, outside_);
-    say_arrival(fake_inside_, nullptr, nullptr);
+    arrive();
 }
 
 void Fiber::leave_to(Fiber& other) {
     other.outside_ = outside_;
-    other.outer_bottom_ = outer_bottom_;
-    other.outer_bytes_ = outer_bytes_;
-    say_switch(&fake_inside_, other.memory_ + kGuard, kStack);
     set_thread_pointer(other.thread_pointer_);
     starling_simulation_switch(&inside_, other.inside_);
-    say_arrival(fake_inside_, nullptr, nullptr);
+    arrive();
 }
 
 }  // namespace starling::simulation

@@ -5,8 +5,8 @@
 
 namespace starling::simulation {
 
-/// Whether fibers may have separate thread-local variables. Sanitizers find the bounds of the stack in such variables.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/// Whether fibers may have separate thread-local variables. ThreadSanitizer keeps its record of the calls in such variables.
+#ifdef __SANITIZE_THREAD__
 inline constexpr bool kHasThreads = false;
 #else
 inline constexpr bool kHasThreads = true;
@@ -30,6 +30,7 @@ class Fiber {
 
   private:
     static void begin(Fiber* self);
+    void arrive();
 
     void (*const run_)(void*);
     void* const argument_;
@@ -37,9 +38,8 @@ class Fiber {
     std::byte* memory_;
     void* inside_;             ///< stack pointer while the fiber does not run
     void* outside_ = nullptr;  ///< stack pointer of the caller of enter(), also if another fiber was entered
-    void* fake_inside_ = nullptr;
-    const void* outer_bottom_ = nullptr;
-    size_t outer_bytes_ = 0;
+    void* fake_inside_ = nullptr;  ///< AddressSanitizer's copies of variables, while the fiber does not run
+    bool announced_ = false;       ///< whether AddressSanitizer knows this stack as that of the thread at thread_pointer_
 };
 
 }  // namespace starling::simulation

@@ -10,10 +10,9 @@ namespace starling::simulation {
 
 namespace {
 Network* the_network = nullptr;
+}  // namespace
 
 bool is_group(uint32_t address) { return ntohl(address) >> 28 == 14; }
-
-}  // namespace
 
 Network* network() { return the_network; }
 
@@ -60,10 +59,21 @@ uint64_t Network::latency(Path path) {
     return all[static_cast<size_t>(path)];
 }
 
-Adapters::Transfer Network::transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes) {
+Adapters::Transfer Network::transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes, Adapters::Sending* sending) {
+    if (sending) return {sending->sent(), adapters_.reach(*sending, to)};
     const uint64_t takes = latency(path);
     if (!prices().exact) return {world_.now, world_.now + takes};
     return adapters_.send(from, to, bytes, world_.now, takes);
+}
+
+std::optional<Adapters::Sending> Network::begin_for_many(Path path, uint32_t from, uint64_t bytes) {
+    if (!prices().exact) return {};
+    return adapters_.begin(from, bytes, world_.now, latency(path));
+}
+
+bool Network::has_member(uint32_t host, uint32_t rail, const Address& group) {
+    const std::vector<UdpSocket*>& all = bound(host, group.port);
+    return std::any_of(all.begin(), all.end(), [&](const UdpSocket* one) { return one->hears(group.address, rail); });
 }
 
 int Network::send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes) {
@@ -72,24 +82,27 @@ int Network::send(Process& from, uint32_t rail, const Address& source, const Add
     ++sent;
     world_.happened();
     world_.note("datagram", target.port, bytes.size());
-    const auto move_to = [&](uint32_t host) {
+    const auto move_to = [&](uint32_t host, Adapters::Sending* sending) {
         carry(Path::udp, from.host, rail, host, rail, bytes.size(),
               [this, host, rail, source, target, text = std::string(bytes)]() mutable {
                   deliver(host, rail, source, target, std::move(text));
-              });
+              },
+              sending);
     };
     if (!is_group(target.address)) {
-        move_to(host_of(target.address));
+        move_to(host_of(target.address), nullptr);
         return 0;
     }
     // A multicast datagram: the switch knows the hosts with members, and each cable loses datagrams independently.
+    // Random runs carry it to all hosts, whose sockets drop it.
+    std::optional<Adapters::Sending> sending = begin_for_many(Path::udp, from.host, bytes.size());
     for (uint32_t host = 0; host < hosts_; ++host)
-        if (host != from.host) move_to(host);
+        if (host != from.host && (!sending || has_member(host, rail, target))) move_to(host, sending ? &*sending : nullptr);
     return 0;
 }
 
 uint64_t Network::carry(Path path, uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, uint64_t bytes,
-                        std::function<void()> arrive) {
+                        std::function<void()> arrive, Adapters::Sending* sending) {
     if (world_.random.with(weather_.loss) || !works(from, from_rail) || !works(to, to_rail)) {
         ++lost;
         return world_.now;
@@ -98,7 +111,7 @@ uint64_t Network::carry(Path path, uint32_t from, uint32_t from_rail, uint32_t t
     const bool twice = world_.random.with(weather_.twice);
     doubled += twice;
     for (int copy = 0; copy < 1 + twice; ++copy) {
-        const Adapters::Transfer transfer_times = transfer(path, from, to, bytes);
+        const Adapters::Transfer transfer_times = transfer(path, from, to, bytes, sending);
         sent_at = transfer_times.sent;
         uint64_t takes = transfer_times.arrives - world_.now;
         if (world_.random.with(weather_.late)) {
@@ -116,7 +129,7 @@ uint64_t Network::carry(Path path, uint32_t from, uint32_t from_rail, uint32_t t
 void Network::deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, std::string bytes) {
     if (is_group(target.address)) {
         for (UdpSocket* const socket : bound(host, target.port)) {
-            if (!socket->is_member(target.address, rail) || socket->queue.size() >= weather_.queue) continue;
+            if (!socket->hears(target.address, rail) || socket->queue.size() >= weather_.queue) continue;
             socket->queue.push_back({source, target.address, rail, bytes});
             socket->changed();
         }
@@ -140,8 +153,15 @@ UdpSocket::~UdpSocket() {
     if (bound.port != 0) std::erase(network()->bound(owner->host, bound.port), this);
 }
 
-bool UdpSocket::is_member(uint32_t group, uint32_t rail) const {
-    return std::find(groups.begin(), groups.end(), std::pair(group, rail)) != groups.end();
+bool UdpSocket::has_joined(uint32_t group, uint32_t rail) const {
+    return std::any_of(groups.begin(), groups.end(),
+                       [=](const JoinedGroup& one) { return one.address == group && one.rail == rail; });
+}
+
+bool UdpSocket::hears(uint32_t group, uint32_t rail) const {
+    return std::any_of(groups.begin(), groups.end(), [=](const JoinedGroup& one) {
+        return one.address == group && one.rail == rail && one.since <= world()->now;
+    });
 }
 
 void UdpSocket::bind(const Address& to) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,14 +59,18 @@ class Network {
     /// Sends a datagram; returns 0 or errno.
     int send(Process& from, uint32_t rail, const Address& source, const Address& target, std::string_view bytes);
     /// Sends one copy (or none, or two) of a datagram from one host's rail to another's; each copy that arrives
-    /// runs its own copy of `arrive`. Returns when the sender's adapter has sent it, in worlds that predict times.
+    /// runs its own copy of `arrive`. Returns when the sender's adapter has sent it, in worlds that predict times. `sending` is a datagram
+    /// to several hosts that has begun.
     uint64_t carry(Path path, uint32_t from, uint32_t from_rail, uint32_t to, uint32_t to_rail, uint64_t bytes,
-                   std::function<void()> arrive);
+                   std::function<void()> arrive, Adapters::Sending* sending = nullptr);
+    /// Begins a datagram to several hosts: its sender's adapter sends it once. Pass the result to carry() for each host. Worlds of random
+    /// seeds have no adapters, so the result is empty there.
+    std::optional<Adapters::Sending> begin_for_many(Path path, uint32_t from, uint64_t bytes);
     /// Returns the transit time of a transmission without data. Runs of seeds draw it.
     uint64_t latency(Path path);
     /// Returns the transit time of `bytes`, including the time that they wait for earlier data.
     uint64_t transit(Path path, uint32_t from, uint32_t to, uint64_t bytes) {
-        return transfer(path, from, to, bytes).arrives - world_.now;
+        return transfer(path, from, to, bytes, nullptr).arrives - world_.now;
     }
     Adapters& adapters() { return adapters_; }
 
@@ -75,7 +80,8 @@ class Network {
     uint64_t sent = 0, lost = 0, doubled = 0, delayed = 0;
 
   private:
-    Adapters::Transfer transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes);
+    Adapters::Transfer transfer(Path path, uint32_t from, uint32_t to, uint64_t bytes, Adapters::Sending* sending);
+    bool has_member(uint32_t host, uint32_t rail, const Address& group);
     void deliver(uint32_t host, uint32_t rail, const Address& source, const Address& target, std::string bytes);
 
     World& world_;
@@ -86,6 +92,9 @@ class Network {
     uint16_t next_port_ = 20000;
     std::unordered_map<uint32_t, std::vector<UdpSocket*>> bound_;
 };
+
+/// Returns whether this is the address of a multicast group.
+bool is_group(uint32_t address);
 
 /// Returns the network of the simulated world.
 Network* network();
@@ -102,10 +111,17 @@ struct UdpSocket final : Descriptor {
     Address peer;   ///< address of the connected peer; port 0: not connected
     bool tells_interface = false;
     uint32_t group_rail = 0;                            ///< outgoing rail for multicast datagrams
-    std::vector<std::pair<uint32_t, uint32_t>> groups;  ///< joined multicast groups, as group address and rail
+    struct JoinedGroup {
+        uint32_t address, rail;
+        uint64_t since;  ///< when the switches carry the group's datagrams to this host
+    };
+    std::vector<JoinedGroup> groups;
     std::deque<Datagram> queue;
+    uint64_t opening = 0;  ///< price of opening the datagrams to groups that were received since the last call, ns
 
-    bool is_member(uint32_t group, uint32_t rail) const;
+    bool has_joined(uint32_t group, uint32_t rail) const;
+    /// Returns whether datagrams to the group arrive here now.
+    bool hears(uint32_t group, uint32_t rail) const;
 
     using Descriptor::Descriptor;
     ~UdpSocket() override;

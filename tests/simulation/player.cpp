@@ -38,9 +38,9 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 
 const char* name_of(Kind kind) {
     static constexpr const char* kNames[] = {
-        "message", "exchange",  "crowd", "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
-        "release", "compute",   "phase", "window",         "symmetric memory",  "spawn",      "connect", "across",
-        "merge",   "disconnect"};
+        "message", "exchange",   "crowd",  "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
+        "release", "compute",    "phase",  "window",         "symmetric memory",  "spawn",      "connect", "across",
+        "merge",   "disconnect", "survive"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -78,7 +78,7 @@ bool Player::ok(int code, const char* what, Allowed allowed) {
     char text[MPI_MAX_ERROR_STRING] = "";
     mpi_.Error_class(code, &error);
     mpi_.Error_string(code, text, &length);
-    if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPI_ERR_PROC_ABORTED) ||
+    if (allowed == Allowed::anything || (allowed == Allowed::death && error == MPIX_ERR_PROC_FAILED) ||
         (allowed == Allowed::spawn_failure && error == MPI_ERR_SPAWN))
         return false;
     if (daemons()->is_ending()) world()->stay();
@@ -218,6 +218,8 @@ void Player::play(const Step& step) {
             return merge(step);
         case Kind::disconnect:
             return disconnect(step);
+        case Kind::survive:
+            return survive(step);
         case Kind::window:
             return use_window(step);
         case Kind::symmetric:

@@ -93,6 +93,8 @@ class Player {
     void disconnect(const Step& step);
     std::vector<int> meet(const Step& step, int word);
     [[noreturn]] void die();
+    void survive(const Step& step);
+    void expect_class(int code, const char* what, std::initializer_list<int> classes);
     struct WindowUse;
     void use_window(const Step& step);
     Allowed for_all_of_window() const;

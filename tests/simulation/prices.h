@@ -23,6 +23,10 @@ struct Prices {
 #undef REAL
     } of;  ///< figures of the cost file; valid if `exact`
 
+    /// Returns the price of sealing or opening a datagram to a group, ns. Runs of seeds have none.
+    uint64_t seal_price(uint64_t bytes) const {
+        return exact ? of.groups_seal + static_cast<uint64_t>(of.groups_byte * static_cast<double>(bytes)) : 0;
+    }
     /// Returns a price that depends on the number of bytes, ns. Runs of seeds: that of any call.
     uint64_t with_bytes(uint64_t fixed, double per_byte, uint64_t bytes) const {
         return exact ? fixed + static_cast<uint64_t>(per_byte * static_cast<double>(bytes)) : call;

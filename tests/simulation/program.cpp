@@ -115,7 +115,8 @@ class ProgramJob {
           world_(run.seed),
           network_(world_, placement_.hosts, 1, weather_of(prices())),
           devices_(world_, devices_of(prices(), placement_.hosts)),
-          daemons_(world_, placement_) {
+          daemons_(world_, placement_),
+          next_core_(placement_.hosts) {
         world_.trace = run.trace;
         world_.limit = world_.now + run.limit_s * 1'000'000'000;
         world_.use_clocks(rules_of(prices(), run.ranks > run.hosts));
@@ -123,8 +124,9 @@ class ProgramJob {
     }
 
     int play() {
-        std::vector<uint32_t> next_core(placement_.hosts);
-        for (uint32_t rank = 0; rank < run_.ranks; ++rank) add(rank, next_core[placement_.host_of_rank[rank]]++);
+        for (uint32_t rank = 0; rank < run_.ranks; ++rank) add({0, rank, rank, placement_.host_of_rank[rank]}, run_.program, run_.arguments);
+        daemons_.allow_spawns([this](uint32_t job, uint32_t rank) { start_spawned(job, rank); },
+                              [this](const control::SpawnRequest& request, FurtherJob& out) { return prepare(request, out); });
         const uint64_t begin = world_.now;
         const auto real_begin = std::chrono::steady_clock::now();
         const std::string trouble = world_.run();
@@ -139,19 +141,67 @@ class ProgramJob {
     }
 
   private:
-    void add(uint32_t rank, uint32_t local) {
-        const uint32_t host = placement_.host_of_rank[rank];
-        const ProgramCopy program = library(run_.library, rank, run_.program).program;
-        arguments_.push_back(std::make_unique<Arguments>(run_));
+    /// A rank of any job, and its place.
+    struct Rank {
+        uint32_t job, rank, number, host;
+    };
+    /// A job that the program has spawned: the command of each rank.
+    struct SpawnedJob {
+        std::vector<Rank> ranks;
+        std::vector<const control::SpawnCommand*> commands;
+        control::SpawnRequest request;
+    };
+
+    void add(const Rank& who, const std::string& file, const std::vector<std::string>& arguments) {
+        const ProgramCopy program = library(run_.library, who.number, file).program;
+        arguments_.push_back(std::make_unique<Arguments>(file, arguments));
         Arguments& own = *arguments_.back();
-        Process& process = world_.add(host, rank, [this, program, &own](Process& me) {
+        Process& process = world_.add_to_job(who.job, who.host, who.rank, who.number, [this, program, &own](Process& me) {
             me.doing = "the start of the program";
             end(me, program.main(static_cast<int>(own.pointers.size()) - 1, own.pointers.data()));
         });
         process.program = program.address;
-        process.cpu = local % placement_.cores;
-        meters_.push_back(std::make_unique<CounterMeter>(counters_of(rank)));
+        process.cpu = next_core_[who.host]++ % placement_.cores;
+        meters_.push_back(std::make_unique<CounterMeter>(counters_of(who)));
         process.meter = meters_.back().get();
+        ranks_.push_back(who);
+    }
+
+    /// Returns the host with the fewest living processes, the first of several.
+    uint32_t least_used_host(const std::vector<uint32_t>& chosen) const {
+        std::vector<uint32_t> used(placement_.hosts);
+        for (const auto& process : world_.processes())
+            if (process->fiber && process->leader == process.get() && !process->gone()) ++used[process->host];
+        for (const uint32_t host : chosen) ++used[host];
+        return static_cast<uint32_t>(std::min_element(used.begin(), used.end()) - used.begin());
+    }
+
+    // Copies of the library are loaded in the order of their numbers, so all ranks of a job are loaded at its request.
+    bool prepare(const control::SpawnRequest& request, FurtherJob& out) {
+        auto made = std::make_unique<SpawnedJob>();
+        made->request = request;
+        for (const control::SpawnCommand& command : made->request.commands) {
+            if (command.argv.empty() || find_program(command.argv[0]).empty()) return false;
+            for (uint32_t i = 0; i < command.maxprocs; ++i) {
+                const auto rank = static_cast<uint32_t>(made->ranks.size());
+                out.host_of_rank.push_back(least_used_host(out.host_of_rank));
+                made->ranks.push_back({static_cast<uint32_t>(spawned_.size() + 1), rank, out.first + rank, out.host_of_rank.back()});
+                made->commands.push_back(&command);
+            }
+        }
+        world_.outside([&] {
+            for (size_t i = 0; i < made->ranks.size(); ++i)
+                library(run_.library, made->ranks[i].number, find_program(made->commands[i]->argv[0]));
+        });
+        world_.limit_lead(least_latency(prices(), true) - 1);
+        spawned_.push_back(std::move(made));
+        return true;
+    }
+
+    void start_spawned(uint32_t job, uint32_t rank) {
+        const SpawnedJob& of = *spawned_[job - 1];
+        const std::vector<std::string>& argv = of.commands[rank]->argv;
+        add(of.ranks[rank], find_program(argv[0]), {argv.begin() + 1, argv.end()});
     }
 
     /// Ends the calling process. A code other than 0 ends the whole job.
@@ -167,19 +217,19 @@ class ProgramJob {
             daemons_.end_job(process);
         }
         close_all_of(process);
+        daemons_.note_end(process);
         world_.finish();
     }
 
-    const Counters& counters_of(uint32_t rank) {
-        return *shm::SegmentRegion(daemons_.jobs()[0]->segments[placement_.host_of_rank[rank]].region(rank)).counters();
+    const Counters& counters_of(const Rank& who) {
+        return *shm::SegmentRegion(daemons_.jobs()[who.job]->segments[who.host].region(who.rank)).counters();
     }
 
     void add_counters() {
         size_t count = 0;
         const Counter* const table = counter_table(count);
         for (size_t i = 0; i < count; ++i)
-            for (uint32_t rank = 0; rank < run_.ranks; ++rank)
-                counted_[table[i].name] += counter_value(table[i], counters_of(rank));
+            for (const Rank& who : ranks_) counted_[table[i].name] += counter_value(table[i], counters_of(who));
     }
 
     /// Returns the number of messages by path. Frames of RC connections are either in rings or in the queue.
@@ -195,9 +245,9 @@ class ProgramJob {
     }
 
     void print() const {
-        std::printf("simulate: %.6f virtual s, %.2f real s (%.1f per virtual second), %u ranks on %u hosts, %" PRIu64
+        std::printf("simulate: %.6f virtual s, %.2f real s (%.1f per virtual second), %zu ranks on %u hosts, %" PRIu64
                     " turns, hash %016" PRIx64 "\n",
-                    virtual_s_, real_s_, virtual_s_ > 0 ? real_s_ / virtual_s_ : 0, run_.ranks, run_.hosts, world_.switches(),
+                    virtual_s_, real_s_, virtual_s_ > 0 ? real_s_ / virtual_s_ : 0, ranks_.size(), run_.hosts, world_.switches(),
                     world_.hash());
         uint64_t all = 0;
         for (const auto& [name, count] : paths()) all += count;
@@ -213,6 +263,7 @@ class ProgramJob {
                  {"arguments", run_.arguments},
                  {"costs", run_.costs},
                  {"ranks", run_.ranks},
+                 {"spawned", ranks_.size() - run_.ranks},
                  {"hosts", run_.hosts},
                  {"virtual_seconds", virtual_s_},
                  {"real_seconds", real_s_},
@@ -234,8 +285,8 @@ class ProgramJob {
         std::vector<std::string> texts;
         std::vector<char*> pointers;
 
-        explicit Arguments(const ProgramRun& run) : texts(run.arguments) {
-            texts.insert(texts.begin(), std::filesystem::path(run.program).filename().string());
+        Arguments(const std::string& program, const std::vector<std::string>& arguments) : texts(arguments) {
+            texts.insert(texts.begin(), std::filesystem::path(program).filename().string());
             for (std::string& one : texts) pointers.push_back(one.data());
             pointers.push_back(nullptr);
         }
@@ -249,6 +300,9 @@ class ProgramJob {
     Daemons daemons_;
     std::vector<std::unique_ptr<Arguments>> arguments_;
     std::vector<std::unique_ptr<CounterMeter>> meters_;
+    std::vector<Rank> ranks_;                            ///< that have started, of all jobs
+    std::vector<std::unique_ptr<SpawnedJob>> spawned_;   ///< jobs number 1, 2, …
+    std::vector<uint32_t> next_core_;                    ///< by host
     std::map<std::string, uint64_t> counted_;
     double real_s_ = 0, virtual_s_ = 0;
     uint64_t last_end_ = 0;

@@ -24,6 +24,9 @@ struct ProgramRun {
     std::vector<std::string> arguments;  ///< of the program, without its name
 };
 
+/// Returns the file of a program: a path, or the name of one that was built for the simulator. Empty: there is none.
+std::string find_program(const std::string& name);
+
 /// Reads the command line of `simulate --program`. Exits after an error or a request for help.
 ProgramRun read_program_run(int count, char** arguments);
 

@@ -15,12 +15,11 @@ namespace {
     std::exit(2);
 }
 
-/// Returns the file of a program: a path, or the name of one that was built for the simulator.
+/// Returns the file of a program; refuses a name that has none.
 std::string file_of(const std::string& program) {
     namespace fs = std::filesystem;
-    if (program.find('/') != std::string::npos) return fs::absolute(program);
+    if (const std::string found = find_program(program); !found.empty()) return found;
     const fs::path folder = SIMULATED_PROGRAMS;
-    if (fs::exists(folder / program)) return folder / program;
     std::string names;
     if (fs::exists(folder))
         for (const auto& one : fs::directory_iterator(folder))
@@ -43,6 +42,13 @@ uint32_t hosts_for(uint32_t ranks, uint32_t hosts, uint32_t per_host) {
 }
 
 }  // namespace
+
+std::string find_program(const std::string& name) {
+    namespace fs = std::filesystem;
+    if (name.find('/') != std::string::npos) return fs::absolute(name);
+    const fs::path file = fs::path(SIMULATED_PROGRAMS) / name;
+    return fs::exists(file) ? file.string() : std::string();
+}
 
 ProgramRun read_program_run(int count, char** arguments) {
     ProgramRun run;

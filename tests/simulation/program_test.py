@@ -39,16 +39,16 @@ class Programs(unittest.TestCase):
     def tearDown(self):
         self.folder.cleanup()
 
-    def changed_costs(self, **sections):
-        """Returns a cost file like the example, with other values: changed_costs(ud={"post": 1})."""
-        with open(os.path.join(OPTIONS.costs, "example.json")) as file:
+    def changed_costs(self, like="example.json", **sections):
+        """Returns a cost file like another one, with other values: changed_costs(ud={"post": 1})."""
+        with open(os.path.join(OPTIONS.costs, like)) as file:
             costs = json.load(file)
         for section, figures in sections.items():
             if figures is None:
                 costs[section] = None
             for key, value in (figures or {}).items():
                 costs[section][key]["value"] = value
-        path = os.path.join(self.folder.name, "costs.json")
+        path = os.path.join(self.folder.name, f"costs-{len(os.listdir(self.folder.name))}.json")
         with open(path, "w") as file:
             json.dump(costs, file)
         return path
@@ -104,6 +104,39 @@ class Programs(unittest.TestCase):
         bytes_sent = 12 * 200 * 800
         self.assertGreater(seconds_of_phases(queued), bytes_sent / 0.1 * 1e-9)
         self.assertGreater(seconds_of_phases(queued), 2 * seconds_of_phases(fast))
+
+    def phase_ms(self, costs, rings):
+        """Returns the median phase of four processes in a circle, none of which receives from the one that it sends to."""
+        options = settings(MAX_DIRECT=rings, MAX_CONNECTIONS=64, PLAN="static", WAIT="poll", MULTICAST="off")
+        run = self.ran(simulate("phases", 4, "1", "6", "1", "320", "800", "mark", "1", "4", options=options, costs=costs))
+        return json.loads(run.stdout.splitlines()[0])["phase_ms"]
+
+    def test_rings_that_cost_as_much_as_the_queue_take_as_long(self):
+        with open(os.path.join(OPTIONS.costs, "infiniband-2026.json")) as file:
+            queue = json.load(file)["rc"]
+        ring = {"write": queue["post"]["value"], "receive": queue["receive"]["value"], "byte": queue["byte"]["value"], "poll": 0}
+        equal = self.changed_costs("infiniband-2026.json", ring=ring)
+        self.assertLess(self.phase_ms(equal, 64), 1.05 * self.phase_ms(equal, 0))
+
+    def broadcast_us(self, costs, **variables):
+        options = settings(MAX_CONNECTIONS=0, WAIT="poll", **variables)
+        run = self.ran(simulate("broadcast", 16, "65536", "3", "1", options=options, costs=costs))
+        return json.loads(run.stdout.splitlines()[0])["us"]
+
+    def test_a_group_beats_trees_unless_encryption_is_dear(self):
+        join = {"join": 100000, "udp_join": 100000}
+        free = self.broadcast_us(self.changed_costs("infiniband-2026.json", groups={**join, "seal": 0, "byte": 0}), MULTICAST="lazy")
+        costs = self.changed_costs("infiniband-2026.json", groups=join)
+        for tree in ("binomial", "scatter_allgather"):
+            self.assertLess(2 * free, self.broadcast_us(costs, MULTICAST="off", COLL_BCAST=tree))
+        # 64 KB are 47 datagrams of 1,400 B.
+        self.assertGreater(self.broadcast_us(costs, MULTICAST="lazy"), free + 47)
+
+    def test_spawned_processes_count(self):
+        report = os.path.join(self.folder.name, "report.json")
+        self.ran(simulate("spawn", 2, "-k", "3", "-i", "1", "-x", "0", "-w", "1", "-o", "spawn", options=["--report", report]))
+        with open(report) as file:
+            self.assertEqual(json.load(file)["spawned"], 3)
 
     def counters_of(self, program, ranks, *arguments, **how):
         report = os.path.join(self.folder.name, "report.json")

@@ -17,7 +17,12 @@ class Random {
     explicit Random(uint64_t seed) : state_(mix(seed + 0x9e3779b97f4a7c15ull)) {}
     uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15ull); }
     /// Returns a number from 0 to bound - 1.
-    uint64_t below(uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
+    uint64_t below(uint64_t bound) {
+        if (bound == 0) return 0;
+        const uint64_t drawn = next();
+        // A run draws for every simulated call, mostly below 2 or 8, and a mask costs a tenth of a division.
+        return (bound & (bound - 1)) == 0 ? drawn & (bound - 1) : drawn % bound;
+    }
     /// Returns a number from `least` to `most`, both included.
     uint64_t between(uint64_t least, uint64_t most) { return least + below(most - least + 1); }
     /// Returns true with probability 1 / times.

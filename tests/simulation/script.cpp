@@ -27,6 +27,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     trouble(random);
     move_deaths(Random(seed ^ 0xdea7));
     if (has_jobs_ && mortal) add_deaths_in_spawns(Random(seed ^ 0xdeb5));
+    if (mortal && (seed % 28 == 15 || seed % 28 == 23)) add_survival(Random(seed ^ 0x5a1f));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices do not carry encrypted messages, so fewer runs have both.
@@ -301,6 +302,20 @@ void Script::move_deaths(Random random) {
     }
 }
 
+// Lets the survivors revoke and shrink the world at the end, and moves most deaths into this.
+void Script::add_survival(Random random) {
+    static constexpr uint64_t kWithin[] = {kMs / 100, kMs / 20, kMs / 3, 3 * kMs};
+    Step step{.kind = Kind::survive};
+    step.count = static_cast<uint32_t>(random.below(4));
+    step.from = static_cast<int>(random.below(ranks));
+    const uint32_t id = add(step).id;
+    for (Fault& fault : faults) {
+        if (fault.kind != Fault::Kind::death || fault.rank >= ranks || random.one_in(4)) continue;
+        fault.step = id;
+        fault.at = random.below(random.one_of(kWithin));
+    }
+}
+
 Step& Script::add(Step step) {
     step.id = static_cast<uint32_t>(steps.size());
     return steps.emplace_back(step);
@@ -481,6 +496,7 @@ Features Script::drawn() const {
     if (!devices.fitted.empty()) all.add(Feature::devices);
     if (placement.encrypts) all.add(Feature::encryption);
     if (mortal) all.add(Feature::deaths);
+    if (!steps.empty() && steps.back().kind == Kind::survive) all.add(Feature::survival);
     if (has_threads_) all.add(Feature::threads);
     return all;
 }

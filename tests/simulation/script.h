@@ -35,6 +35,7 @@ enum class Kind : uint8_t {
     across,     ///< collective operation of an inter-communicator
     merge,      ///< MPI_Intercomm_merge; if any_tag, the remote group comes first
     disconnect,  ///< MPI_Comm_disconnect
+    survive,     ///< the living agree on, revoke and shrink their job's MPI_COMM_WORLD; the last step, if any
 };
 
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
@@ -169,6 +170,7 @@ struct Script {
     void write_spawn(Random& random, uint32_t community);
     uint32_t add_self(Random& random);
     void add_deaths_in_spawns(Random random);
+    void add_survival(Random random);
     bool may_be_forsaken(uint32_t job) const;
     void write_connect(Random& random);
     void write_between_jobs(Random& random);

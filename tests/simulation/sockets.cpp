@@ -75,6 +75,7 @@ ssize_t receive_datagram(UdpSocket& socket, msghdr& message, unsigned& bytes) {
     if (socket.queue.empty()) return failed(EAGAIN);
     const Datagram datagram = std::move(socket.queue.front());
     socket.queue.pop_front();
+    if (is_group(datagram.to)) socket.opening += prices().seal_price(datagram.bytes.size());
     socket.owner->lapsed = 0;
     world()->happened();
     const size_t put = scatter(datagram.bytes, message.msg_iov, message.msg_iovlen);
@@ -148,8 +149,9 @@ uint64_t price_of(int fd, bool sends, ssize_t bytes, size_t datagrams = 1) {
     if (!all.exact || bytes < 0) return all.call;
     Descriptor* const on = descriptor(fd);
     const auto length = static_cast<uint64_t>(bytes);
-    if (as<UdpSocket>(on))
-        return all.with_bytes(datagrams * (sends ? all.of.udp_send : all.of.udp_receive), all.of.udp_byte, length);
+    if (auto* const udp = as<UdpSocket>(on))
+        return all.with_bytes(datagrams * (sends ? all.of.udp_send : all.of.udp_receive), all.of.udp_byte, length) +
+               (sends ? 0 : std::exchange(udp->opening, 0));
     if (as<StreamSocket>(on)) return all.with_bytes(sends ? all.of.tcp_send : all.of.tcp_receive, all.of.tcp_byte, length);
     return all.call;
 }
@@ -158,7 +160,10 @@ uint64_t price_of(int fd, bool sends, ssize_t bytes, size_t datagrams = 1) {
 ssize_t send_for_price(int fd, const iovec* parts, size_t count, const sockaddr* to, socklen_t to_bytes, const Wishes& wishes) {
     const size_t bytes =
         std::accumulate(parts, parts + count, size_t{0}, [](size_t sum, const iovec& one) { return sum + one.iov_len; });
-    pay(price_of(fd, true, static_cast<ssize_t>(bytes), wishes.piece == 0 ? 1 : (bytes + wishes.piece - 1) / wishes.piece));
+    const size_t datagrams = wishes.piece == 0 ? 1 : (bytes + wishes.piece - 1) / wishes.piece;
+    const bool sealed = to && descriptor_as<UdpSocket>(fd) && is_group(from_system(to).address);
+    pay(price_of(fd, true, static_cast<ssize_t>(bytes), datagrams) +
+        (sealed ? datagrams * prices().seal_price(bytes / datagrams) : 0));
     return after_paid(send_on(fd, parts, count, to, to_bytes, wishes));
 }
 
@@ -168,15 +173,15 @@ int set_group(UdpSocket& socket, int option, const void* value) {
     ip_mreqn wish;
     std::memcpy(&wish, value, sizeof wish);
     const auto rail = static_cast<uint32_t>(wish.imr_ifindex) - 2;
-    const std::pair group(wish.imr_multiaddr.s_addr, rail);
+    const uint32_t group = wish.imr_multiaddr.s_addr;
     if (option == IP_MULTICAST_IF) {
         socket.group_rail = rail;
     } else if (option == IP_DROP_MEMBERSHIP) {
-        std::erase(socket.groups, group);
+        std::erase_if(socket.groups, [=](const auto& one) { return one.address == group && one.rail == rail; });
     } else {
-        if (socket.is_member(group.first, rail)) return failed(EADDRINUSE);
+        if (socket.has_joined(group, rail)) return failed(EADDRINUSE);
         if (socket.groups.size() == 20) return failed(ENOBUFS);
-        socket.groups.push_back(group);
+        socket.groups.push_back({group, rail, prices().exact ? world()->now + prices().of.groups_udp_join : 0});
     }
     return 0;
 }

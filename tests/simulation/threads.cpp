@@ -94,6 +94,11 @@ SIMULATED int pthread_join(pthread_t thread, void** result) {
     return 0;
 }
 
+// Not available: the ranks are one process to the kernel, and their memory is freed while the C library would still list their locks.
+SIMULATED int pthread_mutexattr_setrobust(pthread_mutexattr_t* kind, int robust) noexcept {
+    return caller() ? ENOTSUP : REAL(pthread_mutexattr_setrobust)(kind, robust);
+}
+
 SIMULATED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     const Process* const me = caller();
     return has_threads(me) ? lock_in_turn(mutex) : REAL(pthread_mutex_lock)(mutex);

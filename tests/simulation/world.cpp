@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "prices.h"
@@ -235,13 +236,30 @@ void World::leave() {
 // Time grows faster while processes only poll: otherwise two seconds of a peer's silence would take millions of polls. However many
 // processes poll, those with work keep their share of time.
 void World::look(uint64_t ns) {
-    const uint64_t doublings = std::min<uint64_t>(looks_++ >> log_looks_, 20);
-    now += doublings == 0 ? ns : std::min(ns << doublings, std::max(ns, kLongestLookNs / runnable_.size()));
+    const uint64_t doublings = std::min<uint64_t>(looks_++ >> log_looks_, 20), grown = ns << doublings;
+    const uint64_t share = runnable_.size();  // compared by a product, because most calls are far below the limit
+    now += doublings == 0 || grown * share <= kLongestLookNs ? grown : std::max(ns, kLongestLookNs / share);
 }
+
+namespace {
+
+/// Returns whether the call only begins an operation, so that it leaves what others have written to the process for a later call.
+bool only_begins(const Process& process) {
+    const std::string_view call = process.doing;
+    return (call.starts_with("MPI_I") && call != "MPI_Iprobe" && call != "MPI_Improbe") || call.starts_with("MPI_Start");
+}
+
+/// Returns the price of what others have written into the memory of the process, which now looks there.
+uint64_t take_owed(Process& process) {
+    Process& payer = *process.leader;
+    return payer.owed == 0 || only_begins(payer) ? 0 : std::exchange(payer.owed, 0);
+}
+
+}  // namespace
 
 uint64_t World::take_besides() {
     Process& payer = *current_->leader;
-    const uint64_t besides = std::exchange(payer.owed, 0) + (payer.meter ? payer.meter->due() : 0);
+    const uint64_t besides = payer.meter ? payer.meter->due() : 0;
     if (besides != 0) clocks_->act(*current_, now);
     return besides;
 }
@@ -257,13 +275,17 @@ void World::leave_if_due() {
 
 void World::pass_idly(uint64_t ns) {
     if (!clocks_ || !current_ || !current_->fiber) return pass(ns);
-    advance(ns);
+    const uint64_t owed = take_owed(*current_);
+    if (owed != 0) clocks_->act(*current_, now);
+    advance(ns + owed);
 }
 
 void World::pass_idle_poll(uint64_t ns, uint64_t period_ns) {
     if (!clocks_ || !current_ || !current_->fiber) return pass(ns);
     Process& me = *current_;
-    const uint64_t besides = take_besides();
+    const uint64_t owed = take_owed(me);
+    if (owed != 0) clocks_->act(me, now);
+    const uint64_t besides = owed + take_besides();
     const uint64_t skipped = besides == 0 ? clocks_->idle_poll(me, now, period_ns) : 0;
     now += besides + (skipped == 0 ? ns : skipped);
     leave_if_due();

@@ -53,7 +53,7 @@ struct Process {
     CopyTimes copy_times;           ///< what the library measures of its copies
     std::string said;               ///< OpenSHMEM's last error message after a death
     ClockState clock;               ///< the process's own clock, in worlds with one clock per process
-    uint64_t owed = 0;              ///< price (ns) of work that others caused here, due at the process's next call
+    uint64_t owed = 0;              ///< price (ns) of what others have written here, due when the process looks for it
     Meter* meter = nullptr;         ///< prices work without simulated calls; null: it costs nothing
     bool gone() const { return state == State::over || state == State::dead; }
     /// Returns whether all threads of the process are asleep.
@@ -75,6 +75,7 @@ class World {
 
     /// Gives every process a clock of its own. Call it before processes are added.
     void use_clocks(const ClockRules& rules) { clocks_ = std::make_unique<Clocks>(rules); }
+    void limit_lead(uint64_t ns) { clocks_->limit_lead(ns); }
     bool has_clocks() const { return clocks_ != nullptr; }
     /// Adds a process that executes `run` when the world runs.
     Process& add(uint32_t host, uint32_t rank, std::function<void(Process&)> run);

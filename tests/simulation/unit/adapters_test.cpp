@@ -69,6 +69,28 @@ TEST(Adapters, HostsOfALeafSwitchShareItsCables) {
     EXPECT_EQ(apart.send(1, 3, 990, 0, kLatency).arrives, kLatency + 100 + 4'000) << "other hosts, but the same cable";
 }
 
+TEST(Adapters, AMessageToManyPassesItsSendersAdapterOnce) {
+    const Prices of = network();
+    Adapters all(4, of);
+    Adapters::Sending one = all.begin(0, 990, 0, kLatency);
+    for (const uint32_t to : {1, 2, 3}) EXPECT_EQ(all.reach(one, to), kLatency + 1'000) << "all receive at once";
+    EXPECT_EQ(all.send(0, 1, 990, 0, kLatency).arrives, kLatency + 2'000) << "the next message waits for one";
+    EXPECT_EQ(all.send(2, 1, 990, 0, kLatency).arrives, kLatency + 3'000) << "each receiver is busy with its copy";
+}
+
+TEST(Adapters, AMessageToManyPassesEachCableBetweenSwitchesOnce) {
+    Prices of = network();
+    of.has_switches = true;
+    of.of.switches_hosts = 2;
+    of.of.switches_bytes_per_ns = 0.5;
+    of.of.switches_latency = 100;
+    Adapters all(6, of);
+    Adapters::Sending one = all.begin(0, 990, 0, kLatency);
+    EXPECT_EQ(all.reach(one, 1), kLatency + 1'000);
+    for (const uint32_t to : {2, 3, 4, 5}) EXPECT_EQ(all.reach(one, to), kLatency + 100 + 2'000);
+    EXPECT_EQ(all.send(1, 3, 990, 0, kLatency).arrives, kLatency + 100 + 4'000) << "each cable has carried one copy";
+}
+
 TEST(ConnectionCache, RemembersTheMostRecentlyUsedConnections) {
     ConnectionCache cache(2);
     EXPECT_FALSE(cache.use(1));

@@ -88,15 +88,24 @@ TEST(Clocks, AWokenProcessContinuesAtTheTimeOfItsWakerAndTheWakeUp) {
     EXPECT_EQ(woke, kBegin + 23'000);
 }
 
-TEST(Clocks, WorkThatOthersCauseIsPaidAtTheNextCall) {
+TEST(Clocks, WhatOthersHaveWrittenIsPaidWhenTheProcessLooksForIt) {
     World world(1);
     world.use_clocks({});
     world.add(0, 0, [&](Process& me) {
         me.owed = 700;
         world.pass(50);
-        EXPECT_EQ(world.now, kBegin + 750);
-        world.pass(50);
-        EXPECT_EQ(world.now, kBegin + 800);
+        EXPECT_EQ(world.now, kBegin + 50) << "a send does not look";
+        me.doing = "MPI_Isend";
+        world.pass_idly(50);
+        EXPECT_EQ(world.now, kBegin + 100) << "nor does a call that only begins an operation";
+        me.doing = "MPI_Waitall";
+        world.pass_idly(50);
+        EXPECT_EQ(world.now, kBegin + 850);
+        world.pass_idly(50);
+        EXPECT_EQ(world.now, kBegin + 900);
+        me.owed = 700;
+        world.pass_idle_poll(50, 50);
+        EXPECT_EQ(world.now, kBegin + 1'650);
     });
     EXPECT_EQ(world.run(), "");
 }
