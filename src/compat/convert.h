@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -173,6 +174,10 @@ inline int split_type_in(int type) { return abi::split_type_in(type); }
 inline int order_in(int order) { return abi::order_in(order); }
 inline int typeclass_in(int typeclass) { return abi::typeclass_in(typeclass); }
 inline int whence_in(int whence) { return abi::whence_in(whence); }
+/// Converts a displacement of a file view, which may be MPI_DISPLACEMENT_CURRENT.
+inline MPI_Offset displacement_in(MPI_Offset displacement) {
+    return displacement < 0 && displacement >= INT_MIN ? abi::displacement_in(static_cast<int>(displacement)) : displacement;
+}
 inline int pvar_class_in(int kind) { return abi::pvar_class_in(kind); }
 inline int keyval_in(int keyval) { return abi::keyval_in(keyval); }
 

@@ -85,6 +85,38 @@ int call_cancel(void* extra_state, int complete) {
     return error_in(request.cancel(request.extra_state, complete));
 }
 
+/// A program's functions of a data representation. Never freed, because representations last until the process ends.
+template <class Conversion>
+struct CompatRepresentation {
+    Conversion* read;
+    Conversion* write;
+    abi::Datarep_extent_function* extent;
+    void* extra_state;
+};
+template <class Conversion, class Count, auto kFunction>
+int call_conversion(void* userbuf, MPI_Datatype type, Count count, void* filebuf, MPI_Offset position, void* extra_state) {
+    const auto& representation = *static_cast<const CompatRepresentation<Conversion>*>(extra_state);
+    return error_in(
+        (representation.*kFunction)(userbuf, out(type), count, filebuf, position, representation.extra_state));
+}
+template <class Conversion>
+int call_extent(MPI_Datatype type, MPI_Aint* extent, void* extra_state) {
+    const auto& representation = *static_cast<const CompatRepresentation<Conversion>*>(extra_state);
+    return error_in(representation.extent(out(type), extent, representation.extra_state));
+}
+
+/// Registers a data representation; null conversion functions do not convert.
+template <class Count, class Conversion, class Register>
+int register_datarep(Register* add, const char* name, const CompatRepresentation<Conversion>& functions) {
+    using KeptFunctions = CompatRepresentation<Conversion>;
+    auto kept = std::make_unique<KeptFunctions>(functions);
+    const int error = add(name, kept->read ? call_conversion<Conversion, Count, &KeptFunctions::read> : nullptr,
+                          kept->write ? call_conversion<Conversion, Count, &KeptFunctions::write> : nullptr,
+                          kept->extent ? call_extent<Conversion> : nullptr, kept.get());
+    if (error == MPI_SUCCESS) kept.release();
+    return error_out(error);
+}
+
 template <auto kFortran, class Function, class Integer>
 void call_operation(Function* function, void* in, void* inout, Integer* length, MPI_Datatype type) {
     if ((fortran_callers()->*kFortran)(function, in, inout, length, type)) return;
@@ -182,14 +214,16 @@ COMPAT_ENTRY(int, Grequest_start,
 }
 
 COMPAT_ENTRY(int, Register_datarep,
-             (const char*, abi::Datarep_conversion_function*, abi::Datarep_conversion_function*, abi::Datarep_extent_function*,
-              void*)) {
-    return error_out(library.Register_datarep(nullptr, nullptr, nullptr, nullptr, nullptr));  // reports "not implemented"
+             (const char* name, abi::Datarep_conversion_function* read, abi::Datarep_conversion_function* write,
+              abi::Datarep_extent_function* extent, void* extra_state)) {
+    return register_datarep<int, abi::Datarep_conversion_function>(library.Register_datarep, name,
+                                                                   {read, write, extent, extra_state});
 }
 COMPAT_ENTRY(int, Register_datarep_c,
-             (const char*, abi::Datarep_conversion_function_c*, abi::Datarep_conversion_function_c*,
-              abi::Datarep_extent_function*, void*)) {
-    return error_out(library.Register_datarep_c(nullptr, nullptr, nullptr, nullptr, nullptr));
+             (const char* name, abi::Datarep_conversion_function_c* read, abi::Datarep_conversion_function_c* write,
+              abi::Datarep_extent_function* extent, void* extra_state)) {
+    return register_datarep<MPI_Count, abi::Datarep_conversion_function_c>(library.Register_datarep_c, name,
+                                                                           {read, write, extent, extra_state});
 }
 
 COMPAT_ENTRY(int, Type_get_contents,
@@ -228,6 +262,10 @@ COMPAT_ENTRY(int, Comm_idup, (abi::Comm comm, abi::Comm* made_comm, abi::Request
 COMPAT_ENTRY(int, Comm_idup_with_info, (abi::Comm comm, abi::Info info, abi::Comm* made_comm, abi::Request* request)) {
     return error_out(library.Comm_idup_with_info(in<MPI_Comm>(comm), in<MPI_Info>(info), defer_handle(made_comm),
                                                  made<MPI_Request>(request)));
+}
+
+COMPAT_EXTENSION(int, Comm_ishrink, (abi::Comm comm, abi::Comm* made_comm, abi::Request* request)) {
+    return error_out(library.Comm_ishrink(in<MPI_Comm>(comm), defer_handle(made_comm), made<MPI_Request>(request)));
 }
 
 COMPAT_ENTRY(int, Comm_spawn,

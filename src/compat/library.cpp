@@ -30,6 +30,9 @@ void* handle = nullptr;
 #define FIND(name) library.name = find_in_library<decltype(library.name)>("PMPI_" #name);
     COMPAT_FUNCTIONS(FIND)
 #undef FIND
+#define FIND(name) library.name = find_in_library<decltype(library.name)>("PMPIX_" #name);
+    COMPAT_EXTENSIONS(FIND)
+#undef FIND
     add_nonstandard(library);
     if (find_in_library<decltype(&starling_set_foreign)>("starling_set_foreign")(&callers)) return;
     std::fprintf(stderr,

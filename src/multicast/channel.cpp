@@ -136,7 +136,7 @@ void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender,
     receive.bytes = bytes;
     desk().post(receive, channel.label(sender, call));
     const link::Process& from = channel.members[sender];
-    if (!receive.done && link::has_ended(from)) desk().fail(from.job->address().id, from.rank);
+    if (!receive.done && link::has_failed(from)) desk().fail(from.job->address().id, from.rank);
 }
 
 bool withdraw(MulticastReceive& receive) {

@@ -77,7 +77,8 @@ struct MulticastReceive : progress::Request {
     MulticastReceive* next = nullptr;
 };
 
-/// Posts a receive. It may be complete on return: early messages are stored, and a receive from a dead sender fails at once.
+/// Posts a receive. It may be complete on return: early messages are stored, and a receive from a sender that has failed fails at once. If
+/// the sender has ended in order, the receive stays until its message comes down the tree.
 void start_receive(Channel& channel, MulticastReceive& receive, uint32_t sender, uint64_t call, void* memory, uint64_t bytes);
 
 /// Withdraws a receive whose message arrived down the tree. Returns false if the receive is done already.

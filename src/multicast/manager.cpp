@@ -201,14 +201,16 @@ void on_packet(link::Peer& peer, const link::Packet& packet) {
     check_again(one);
 }
 
-/// Fails receives from processes that have ended, whether or not a group currently has them as members.
+/// Fails receives from processes that have failed, whether or not a group currently has them as members. A process that has ended in order
+/// has delivered all its multicasts (all_delivered()): it sent what has not begun to arrive down the tree, whose members may still pass it
+/// on.
 void on_failures() {
-    std::vector<MemberName> ended;
+    std::vector<MemberName> failed;
     manager->desk.each_expected([&](uint64_t id, uint32_t rank) {
         link::Job* const job = link::job_with_id(id);
-        if (!job || link::has_ended({job, rank})) ended.push_back({id, rank});
+        if (!job || link::has_failed({job, rank})) failed.push_back({id, rank});
     });
-    for (const MemberName& who : ended) manager->desk.fail(who.job, who.rank);
+    for (const MemberName& who : failed) manager->desk.fail(who.job, who.rank);
     const uint64_t now = now_ns();
     for (Membership* one : manager->order) {
         one->mark_dead(now);

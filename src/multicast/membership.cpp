@@ -75,9 +75,9 @@ void Membership::mark_dead(uint64_t now) {
         if (member == group.me()) continue;
         const link::Process& who = processes_[member];
         const link::Peer* const met = who.job->find_peer(who.rank);
-        if (who.job->dead() || (met && met->dead))
+        if (link::has_failed(who))
             group.on_out(member, true, now);
-        else if (met && link::has_finalized(*met))
+        else if (who.job->dead() || (met && link::has_finalized(*met)))
             group.on_out(member, false, now);
     }
 }

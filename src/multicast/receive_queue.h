@@ -105,7 +105,7 @@ class ReceiveQueue {
         for (const auto& [label, arrival] : arrivals_)
             if (!arrival->complete()) visit(label.job, label.rank);
     }
-    /// Fails all receives from a sender that has ended.
+    /// Fails all receives from a sender that has failed.
     void fail(uint64_t job, uint32_t rank);
     size_t waiting() const { return arrivals_.size(); }
 

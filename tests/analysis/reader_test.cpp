@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "starling/profile/pairs.h"
+#include "starling/profile/report.h"
 #include "starling/profile/table.h"
 #include "written.h"
 
@@ -96,6 +97,25 @@ TEST(Reader, AccessesByPacketsCountAsMessagesDo) {
     EXPECT_EQ(pairs[1].in_memory.bytes, 90);
 }
 
+TEST(Reader, AddsUpTheCallsForFilesOfAllProcesses) {
+    Written file = begin(2);
+    for (const int rank : {0, 1})
+        file.add(
+            fmt::format(R"({{"kind":"phase","job":0,"rank":{},"phase":"p","from":1,"to":1,"began":0,"seconds":1,)"
+                        R"("files":[["out","a+0x1","MPI_File_write_all",2,600,0.5],["in","a+0x2","MPI_File_open",1,0,0.25]]}})",
+                        rank));
+    const auto run = file.read();
+    ASSERT_EQ(run.file_calls.size(), 2u);
+    const Calls& writes = run.file_calls.at({"out", "a+0x1", "MPI_File_write_all"});
+    EXPECT_EQ(writes.calls, 4);
+    EXPECT_EQ(writes.bytes, 1200);
+    EXPECT_EQ(writes.seconds, 1);
+    const Data data = report(run);
+    EXPECT_EQ(data["accessed_files"][0]["written_bytes"], 1200);
+    EXPECT_EQ(data["accessed_files"][1]["opened"], 2);
+    EXPECT_EQ(data["file_calls"][0]["call"], "MPI_File_write_all");
+}
+
 TEST(Reader, MergesRunsToTheirMean) {
     Reader reader;
     for (const uint64_t messages : {10u, 30u}) {
@@ -176,6 +196,7 @@ TEST(Reader, RefusesWithASentence) {
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1]])"), "x.jsonl, line 3: the accesses of a process has 2 numbers instead of 12");
     EXPECT_EQ(phase("[]", R"(,"accesses":[[0,1,1,8,0,0,0,0,2,16,0,0]])"),
               "x.jsonl, line 3: a process has more accesses by packets, or on connections, than accesses in total");
+    EXPECT_EQ(phase("[]", R"(,"files":[["a"]])"), "x.jsonl, line 3: the accesses to a file has 1 numbers instead of 6");
     EXPECT_EQ(phase("[]", R"(,"waits":[])"), "x.jsonl, line 3: \"waits\" is not an object");
     EXPECT_EQ(phase("[]", R"(,"connections":[[0,0,1,"torn"]])"),
               "x.jsonl, line 3: a connection was torn; it must be opened or closed");

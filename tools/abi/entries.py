@@ -94,6 +94,11 @@ def with_nulls(call, made):
     return call
 
 
+def uses_file(name):
+    """Returns whether the profile counts the calls of this function by file."""
+    return re.match(r"MPI_File_(i?read|i?write|open|close|sync|set_size|preallocate)(_|$)", name) is not None
+
+
 def entry(function, implementation):
     name, arguments = function.name, ", ".join(a for a in function.arguments if a != "...")
     if implementation:
@@ -104,7 +109,7 @@ def entry(function, implementation):
         inner = f"starling::mpi::{implementation}({arguments})"
         call = f"{guard}[&] {{ return {inner}; }})"
         body = f"    return {with_nulls(call, made)};\n"
-        if part_of(function) == "collective":
+        if part_of(function) == "collective" or uses_file(name):
             # The lambda captures copies: captured references would force the arguments into memory, even in calls that are not watched.
             watched = f"enter_watched(\"{name}\", __builtin_return_address(0), [=] {{ return {inner}; }})"
             body = f"    if (starling::profile::watching) [[unlikely]]\n        return {with_nulls(watched, made)};\n" + body

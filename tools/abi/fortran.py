@@ -266,7 +266,7 @@ def library():
 
 def numbers():
     """Returns the header of number conversions, which change nothing: Fortran uses the library's own numbers."""
-    text = GENERATED + "#pragma once\n#include \"mpi.h\"\n\nnamespace starling::compat::abi {\n\n"
+    text = GENERATED + "#pragma once\n#include \"mpi-ext.h\"\n\nnamespace starling::compat::abi {\n\n"
     for group in compat.GROUPS:
         text += f"constexpr int {group}_in(int value) {{ return value; }}\nconstexpr int {group}_out(int value) {{ return value; }}\n"
     text += "\n".join(f"inline constexpr int k{short} = {name};" for short, name in compat.LENGTHS.items())

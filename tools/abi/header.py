@@ -118,7 +118,7 @@ def write_extensions():
     out = [EXTENSIONS]
     for c in table.extension_constants():
         comment = textwrap.fill(c["doc"], 110, initial_indent="/* ", subsequent_indent=" * ")
-        out.append(f"\n{comment} */\n#define {c['name']} (({c['type']}){c['value']})\n")
+        out.append(f"\n{comment} */\n#define {c['name']} {definition(c)}\n")
     for f in table.extensions():
         comment = textwrap.fill(f.doc, 110, initial_indent="/* ", subsequent_indent=" * ")
         out.append(f"\n{comment} */\n#define HAVE_{f.name.upper()} 1\n{f.prototype()};\n{f.prototype('P' + f.name)};\n")

@@ -47,8 +47,6 @@ def all_functions():
 
 
 def summary_of(function):
-    if function.doc:
-        return "begin a phase of the program, an interval in which its traffic is alike"
     return summaries()[function.name]
 
 
@@ -149,7 +147,7 @@ def page(name, functions, built):
     out.add("Synopsis", *synopsis)
     out.add("Parameters", ("items", arguments(functions[name])))
     notes = [row for row in rules("manual-notes.tsv") if row["functions"].fullmatch(name)]
-    out.add("Description", ("text", " ".join([out.summary[0].upper() + out.summary[1:] + "."] + [row["text"] for row in notes if row["kind"] == "standard"])))
+    out.add("Description", ("text", " ".join([out.summary[0].upper() + out.summary[1:] + "."] + ([f.doc] if f.doc else []) + [row["text"] for row in notes if row["kind"] == "standard"])))
     here = [row["text"] for row in notes if row["kind"] == "text"]
     if not built(f.prefixed):
         here.insert(0, "Not built yet: the call reports MPI_ERR_UNSUPPORTED_OPERATION." if f.returns == "int" else "Not built yet.")

@@ -38,11 +38,7 @@ inline constexpr int kLastCode = 0x3fffffff;
 /// MPI version that MPI_Get_version reports. MPICH 5 implements the same standard as Starling, and programs of all series since 3.1 run
 /// with it.
 inline constexpr int kVersion = MPI_VERSION, kSubversion = MPI_SUBVERSION;
-inline constexpr OwnClass kOwnClasses[] = {{101, "MPIX_ERR_PROC_FAILED"},
-                                           {102, "MPIX_ERR_PROC_FAILED_PENDING"},
-                                           {103, "MPIX_ERR_REVOKED"},
-                                           {104, "MPIX_ERR_EAGAIN"},
-                                           {105, "MPIX_ERR_NOREQ"}};
+inline constexpr OwnClass kOwnClasses[] = {{104, "MPIX_ERR_EAGAIN"}, {105, "MPIX_ERR_NOREQ"}};
 inline constexpr intptr_t kInPlace = -1, kBufferAutomatic = -2, kStatusIgnore = 1, kAllPvars = 1;
 // Values of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which this interface exports as two variables.
 inline constexpr intptr_t kUnweighted = 10, kWeightsEmpty = 11;

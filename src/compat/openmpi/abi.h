@@ -4,6 +4,7 @@
 // into the program (objects.cpp). Handles of objects that the program has made are the library's own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,8 +41,7 @@ inline constexpr int kLastCode = 92;
 /// Version of the last standard whose constants are in mpi.h of these series. Functions of later standards exist, but mpi.h does not name
 /// their constants.
 inline constexpr int kVersion = 4, kSubversion = 0;
-inline constexpr OwnClass kOwnClasses[] = {
-    {75, "MPIX_ERR_PROC_FAILED"}, {76, "MPIX_ERR_PROC_FAILED_PENDING"}, {77, "MPIX_ERR_REVOKED"}};
+inline constexpr std::array<OwnClass, 0> kOwnClasses;
 inline constexpr intptr_t kInPlace = 1, kBufferAutomatic = 2, kStatusIgnore = 0, kAllPvars = -1;
 inline constexpr intptr_t kUnweighted = 2, kWeightsEmpty = 3;
 

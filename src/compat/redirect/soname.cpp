@@ -15,13 +15,13 @@ namespace {
 constexpr int kMostSegments = 32, kMostEntries = 128, kLongestName = 64;
 
 /// An open file; it is closed at the end of the scope.
-struct OpenFile {
+struct OpenProgram {
     long fd;
-    explicit OpenFile(const char* path)
+    explicit OpenProgram(const char* path)
         : fd(kernel_call(SYS_openat, -100 /* AT_FDCWD */, reinterpret_cast<long>(path), 02000000 /* O_CLOEXEC */, 0)) {}
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-    ~OpenFile() {
+    OpenProgram(const OpenProgram&) = delete;
+    OpenProgram& operator=(const OpenProgram&) = delete;
+    ~OpenProgram() {
         if (fd >= 0) kernel_call(SYS_close, fd, 0, 0, 0);
     }
 
@@ -55,7 +55,7 @@ struct Segments {
     }
 };
 
-bool read_segments(const OpenFile& file, Segments& segments) {
+bool read_segments(const OpenProgram& file, Segments& segments) {
     static ElfW(Ehdr) header;
     if (file.read(&header, sizeof header, 0) != sizeof header) return false;
     for (int i = 0; i < SELFMAG; ++i)
@@ -72,7 +72,7 @@ const char* soname_of(const char* path) {
     static constinit Segments segments{};
     static ElfW(Dyn) entries[kMostEntries];
     static char name[kLongestName];
-    const OpenFile file(path);
+    const OpenProgram file(path);
     if (file.fd < 0 || !read_segments(file, segments)) return nullptr;
     const ElfW(Phdr)* const dynamic = segments.dynamic();
     if (!dynamic) return nullptr;
