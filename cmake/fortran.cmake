@@ -4,11 +4,13 @@ set(abi ${PROJECT_SOURCE_DIR}/tools/abi)
 file(GLOB generator CONFIGURE_DEPENDS ${abi}/*.py ${abi}/*.tsv)
 set(generated ${STARLING_GENERATED}/fortran)
 set(modules ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/starling/fortran)
+set(module_sources mpi.f90 mpi_f08.f90 mpi_f08_by_reference.f90 mpi_ext.f90 mpi_f08_ext.f90)
+list(TRANSFORM module_sources PREPEND ${modules}/)
 add_custom_command(OUTPUT ${generated}/stamp
     COMMAND ${Python3_EXECUTABLE} -B ${abi}/generate.py fortran ${generated} ${STARLING_INCLUDE} ${modules}
     COMMAND ${CMAKE_COMMAND} -E touch ${generated}/stamp
-    BYPRODUCTS ${generated}/entries.cpp ${generated}/sections.cpp ${generated}/library.h ${generated}/numbers.h ${STARLING_INCLUDE}/mpif.h ${modules}/mpi.f90 ${modules}/mpi_f08.f90
-        ${modules}/mpi_f08_by_reference.f90
+    BYPRODUCTS ${generated}/entries.cpp ${generated}/sections.cpp ${generated}/library.h ${generated}/numbers.h ${STARLING_INCLUDE}/mpif.h ${STARLING_INCLUDE}/mpif-ext.h
+        ${module_sources}
     DEPENDS ${generator} COMMENT "Generating the Fortran interfaces" VERBATIM)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/fortran/*.cpp ${PROJECT_SOURCE_DIR}/src/fortran/native/*.cpp
     ${PROJECT_SOURCE_DIR}/src/fortran/sections/*.cpp)
@@ -27,5 +29,5 @@ if(NOT STARLING_SANITIZE)
 endif()
 
 install(TARGETS mpifort_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${STARLING_INCLUDE}/mpif.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${modules}/mpi.f90 ${modules}/mpi_f08.f90 ${modules}/mpi_f08_by_reference.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)
+install(FILES ${STARLING_INCLUDE}/mpif.h ${STARLING_INCLUDE}/mpif-ext.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${module_sources} DESTINATION ${CMAKE_INSTALL_DATADIR}/starling/fortran)

@@ -37,6 +37,14 @@
     FORTRAN_NAMES(name)                                                                    \
     returns f_##name parameters
 
+/// Defines an entry point of an extension, as pmpix_<name>_, which all interfaces share.
+#define FORTRAN_EXTENSION(name, parameters)                                              \
+    [[gnu::visibility("default")]] void f_##name parameters __asm__("pmpix_" #name "_"); \
+    FORTRAN_ALIAS("mpix_" #name "_", "pmpix_" #name "_")                                 \
+    FORTRAN_ALIAS("mpix_" #name "_f08_", "pmpix_" #name "_")                             \
+    FORTRAN_ALIAS("pmpix_" #name "_f08_", "pmpix_" #name "_")                            \
+    void f_##name parameters
+
 /// Aliases for the procedure of module mpi that takes a type(c_ptr) as its address argument.
 #define FORTRAN_C_POINTER(name)                             \
     FORTRAN_ALIAS("mpi_" #name "_cptr_", "pmpi_" #name "_") \

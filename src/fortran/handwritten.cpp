@@ -192,6 +192,9 @@ FORTRAN_ENTRY(comm_idup_with_info, (const int* comm, const int* info, int* made_
     give(ierror, library.Comm_idup_with_info(in<MPI_Comm>(*comm), in<MPI_Info>(*info), defer_handle(made_comm),
                                              made<MPI_Request>(request)));
 }
+FORTRAN_EXTENSION(comm_ishrink, (const int* comm, int* made_comm, int* request, int* ierror)) {
+    give(ierror, library.Comm_ishrink(in<MPI_Comm>(*comm), defer_handle(made_comm), made<MPI_Request>(request)));
+}
 
 FORTRAN_ENTRY(type_get_contents, (const int* type, const int* most_integers, const int* most_addresses, const int* most_types,
                                   int* integers, MPI_Aint* addresses, int* types, int* ierror)) {

@@ -39,7 +39,7 @@ def main(arguments):
         import fortran
         import sections
 
-        files = compat.write(arguments[1]) | {"fortran.cpp": fortran.entries()}
+        files = compat.write(arguments[1]) | {"fortran.cpp": fortran.entries(compat.extensions())}
         if arguments[1] == "mpich":
             files["sections.cpp"] = sections.entries(sections.mpich)
         for name, text in files.items():
