@@ -16,6 +16,7 @@
 #include "file/hints.h"
 #include "file/system/open_file.h"
 #include "file/view.h"
+#include "mpi-ext.h"
 #include "rma/access.h"
 
 namespace starling::collective {
@@ -39,11 +40,13 @@ struct File {
     std::string name;  ///< name without prefix
     int amode = 0;
     std::unique_ptr<OpenFile> system;
-    uint64_t device = 0, inode = 0;  ///< the file, as this host numbers it
-    int sync_leader = -1;            ///< rank that stores the file for this process (file/sync.cpp); -1: not chosen yet
-    bool sync_is_shared = false;     ///< whether some member has another one as its leader; the same on all
+    uint64_t device = 0, inode = 0;   ///< the file, as this host numbers it
+    bool created = false;             ///< whether this process has created the file in the file system
+    bool survives = false;            ///< whether members may die while others continue; the same on all
+    int sync_leader = -1;             ///< rank that stores the file for this process (file/sync.cpp); -1: not chosen yet
+    bool sync_is_shared = false;      ///< whether some member has another one as its leader; the same on all
     Caching caching = Caching::none;  ///< the largest value of all members, whose drivers may differ; the same on all
-    FileLayout layout;               ///< as the file system had it when the file was opened
+    FileLayout layout;                ///< as the file system had it when the file was opened
     /// The view for the accesses that begin now. An access keeps the view with which it began (FileTransfer::view).
     FileView view;
     int64_t position = 0;  ///< individual file pointer, bytes of the view's stream
@@ -80,9 +83,10 @@ struct OpenArguments {
 
 /// Opens a file on all members of the intra-communicator. Collective: `opened` is set on all members, or all return an error.
 int open(comm::Comm& comm, const OpenArguments& arguments, File*& opened);
-/// Closes the file on all members, and deletes it if it was opened with MPI_MODE_DELETE_ON_CLOSE. Collective. The object is gone on return,
-/// even after an error.
-int close(File& file);
+/// Closes the file on all members, and deletes it if it was opened with MPI_MODE_DELETE_ON_CLOSE. Collective. `error`: an error that keeps
+/// this member from closing the file; it then stays open on all. `closed`: whether the object is gone on return; the same on all living
+/// members, and also true after other errors, such as the death of a member.
+int close(File& file, int error, bool& closed);
 /// Returns MPI_ERR_AMODE with failure_text() for an access mode that the standard does not allow (section 14.2.1).
 int check_amode(int amode);
 
@@ -107,6 +111,9 @@ int sync(File& file, int error);
 
 /// Checks that the file system can lock ranges, as atomic mode requires: MPI_ERR_UNSUPPORTED_OPERATION with failure_text() otherwise.
 int check_locks(File& file);
+
+/// Returns whether an error class reports that a member of a collective call has died. Other members may then have another result.
+inline bool is_death(int error) { return error == MPI_ERR_PROC_ABORTED || error == MPIX_ERR_PROC_FAILED; }
 
 /// Find open files by pool index, and by the context id of their communicator; null if there is none.
 File* file_at(uint32_t pool_index);

@@ -1,4 +1,4 @@
-// Opens and closes files on all processes of a communicator.
+// Opens files on all processes of a communicator.
 #include <array>
 #include <bit>
 #include <functional>
@@ -70,6 +70,7 @@ int open_here(File& file, bool first) {
     params.mode = file.hints.permissions;
     params.striping_unit = file.hints.striping_unit;
     params.striping_factor = file.hints.striping_factor;
+    params.created = &file.created;
     const int failed = system_call([&] {
         const int error = open_file(params, file.system);
         if (!error) file.layout = file.system->layout();
@@ -128,6 +129,16 @@ int open_next(File& file, const comm::Info& info, const OpenedFile& opened) {
     return use_shared_pointer(file, opened.pointer);
 }
 
+/// Returns whether members may die while others continue: in a job that continues after failures, and where several jobs are connected. The
+/// same on all members.
+bool survives_deaths(const comm::Comm& comm) {
+    link::Job* const mine = link::self().job;
+    if (mine->segment().header().recovers) return true;
+    for (int rank = 0; rank < comm.size; ++rank)
+        if (comm.local_group().at(rank).job != mine) return true;
+    return false;
+}
+
 /// Performs the collective steps after the communicator exists. Each member performs all of them, whatever fails.
 int open_on_all(File& file, const comm::Info& info) {
     OpenedFile opened;
@@ -169,14 +180,27 @@ int move_to_end(File& file) {
     return collective::agree(*file.comm, error, "file");
 }
 
-int close_here(File& file) {
-    const int failed = system_call([&] { return file.system->close(); });
-    return failed ? fail_of(failed, "close", file.name) : MPI_SUCCESS;
+/// Removes the file if this process has created it in an opening that fails on all members, unless its name leads to another file by now.
+void remove_created(const File& file) {
+    if (!file.created || file.inode == 0) return;
+    system_call([&] {
+        uint64_t device = 0, inode = 0;
+        const int failed = identify_file(file.name, device, inode);
+        if (failed || device != file.device || inode != file.inode) return failed;
+        return remove_file(file.name);
+    });
 }
 
-int remove_here(const File& file) {
-    const int failed = system_call([&] { return remove_file(file.name); });
-    return failed ? fail_of(failed, "delete", file.name) : MPI_SUCCESS;
+/// Undoes an opening that has failed on all members. After a death some members may have opened the file, so it stays.
+int undo_opening(File& file, int error) {
+    const collective::ErrorHere result(error);
+    if (file.amode & MPI_MODE_CREATE && !is_death(error)) {
+        remove_created(file);
+        // No member may create the file anew before it is removed.
+        collective::agree(*file.comm, MPI_SUCCESS, "file");
+    }
+    destroy(file);
+    return result.or_else(MPI_SUCCESS);
 }
 
 }  // namespace
@@ -234,26 +258,12 @@ int open(comm::Comm& comm, const OpenArguments& arguments, File*& opened) {
     file.comm = own;
     file.name = arguments.name;
     file.amode = arguments.amode;
+    file.survives = survives_deaths(*own);
     int error = open_on_all(file, arguments.info);
     if (!error && arguments.amode & MPI_MODE_APPEND) error = move_to_end(file);
-    if (error) {
-        destroy(file);
-        return error;
-    }
+    if (error) return undo_opening(file, error);
     opened = &file;
     return MPI_SUCCESS;
-}
-
-int close(File& file) {
-    int error = close_here(file);
-    // No member uses the shared pointer or the file any more once all have called this function.
-    error = collective::agree(*file.comm, error, "close of the file");
-    if (file.amode & MPI_MODE_DELETE_ON_CLOSE) {
-        const int failed = file.comm->rank == 0 ? remove_here(file) : MPI_SUCCESS;
-        error = collective::agree(*file.comm, error ? error : failed, "removal of the file");
-    }
-    destroy(file);
-    return error;
 }
 
 }  // namespace starling::file

@@ -43,9 +43,8 @@ int choose_leaders(File& file) {
     return MPI_SUCCESS;
 }
 
-}  // namespace
-
-int sync(File& file, int error) {
+/// The synchronization as long as no member dies.
+int sync_by_leaders(File& file, int error) {
     constexpr char kWhat[] = "synchronization of the file";
     if (file.sync_leader < 0 || file.sync_is_shared) {
         // A leader must find the data of all that it syncs for: they have finished their writes when they vote.
@@ -57,6 +56,17 @@ int sync(File& file, int error) {
         if (const int failed = system_call([&] { return file.system->sync(); }))
             error = fail_of(failed, "synchronize", file.name);
     return agree_on(file, {}, error, kWhat);
+}
+
+}  // namespace
+
+int sync(File& file, int error) {
+    const int result = sync_by_leaders(file, error);
+    if (error || !is_death(result)) return result;
+    // The process that should have stored this one's writes may have died, so each survivor stores the file.
+    const collective::ErrorHere death(result);
+    system_call([&] { return file.system->sync(); });
+    return death.or_else(MPI_SUCCESS);
 }
 
 }  // namespace starling::file

@@ -179,9 +179,17 @@ static void descriptors(void) {
         const int error = open_file(path_of("many"), kRdwrCreate, &file);
         CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
         FAILS(error, MPI_ERR_IO, rank == victim ? "ulimit -n" : "");
+        CHECK(access(path_of("many"), F_OK) != 0, "the failed call has left a file");
     }
+    rank_0_makes(make_file, "old");
+    if (rank == size - 1) CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    ALL_FAIL_TO_OPEN(path_of("old"), kRdwrCreate, MPI_ERR_IO);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(access(path_of("old"), F_OK) == 0, "the failed call has removed a file that another program had created");
     MPI_File file;
     OK(open_file(path_of("many"), kRdwrCreate | MPI_MODE_DELETE_ON_CLOSE, &file));
+    OK(MPI_File_close(&file));
+    OK(open_file(path_of("old"), kRdwrCreate | MPI_MODE_DELETE_ON_CLOSE, &file));
     OK(MPI_File_close(&file));
 }
 

@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -65,5 +66,13 @@ int open_file(const OpenParams& params, std::unique_ptr<OpenFile>& opened) {
 }
 
 int remove_file(const std::string& path) { return ::unlink(path.c_str()) == 0 ? 0 : errno; }
+
+int identify_file(const std::string& path, uint64_t& device, uint64_t& inode) {
+    struct stat status;
+    if (::stat(path.c_str(), &status) != 0) return errno;
+    device = status.st_dev;
+    inode = status.st_ino;
+    return 0;
+}
 
 }  // namespace starling::file

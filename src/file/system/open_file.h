@@ -88,12 +88,16 @@ struct OpenParams {
     int mode = 0666;            ///< permissions of a new file, before the umask
     int64_t striping_unit = 0;  ///< hints for a new file; 0: not given
     int striping_factor = 0;
+    bool* created = nullptr;  ///< result: whether the call has created the file itself; null: not asked for
 };
 
 /// Opens a file with the driver for its file system. Returns an errno value; ENOTSUP if there is no driver with the name given.
 int open_file(const OpenParams& params, std::unique_ptr<OpenFile>& opened);
 /// Removes a file by its name. Returns an errno value.
 int remove_file(const std::string& path);
+
+/// Returns the numbers by which this host knows the file that has this name now. Returns an errno value.
+int identify_file(const std::string& path, uint64_t& device, uint64_t& inode);
 
 /// Splits a prefix such as "ufs:" or "nfs:" from a file's name: returns the driver's name (empty: no prefix) and shortens `name`. One
 /// letter before the colon, or an unknown prefix, is a part of the name.

@@ -131,12 +131,20 @@ int accept(int descriptor) {
     return flags < 0 || ::fcntl(descriptor, F_SETFL, flags & ~(O_NONBLOCK | O_ASYNC)) != 0 ? errno : 0;
 }
 
+/// Opens the file without waiting. If the caller asks whether the call creates the file, only O_EXCL answers that.
+int open_or_create(const OpenParams& params, int flags) {
+    if (!params.created || !params.create) return open_repeated(params, flags);
+    const int descriptor = open_repeated(params, flags | O_EXCL);
+    *params.created = descriptor >= 0;
+    return descriptor < 0 && errno == EEXIST && !params.exclusive ? open_repeated(params, flags) : descriptor;
+}
+
 }  // namespace
 
 int open_descriptor(const OpenParams& params, int further_flags, int& descriptor) {
     // Without O_NONBLOCK, open(2) waits for the other end of a FIFO. With it, it fails for a file that another process has leased.
     const int flags = access_flags(params) | further_flags;
-    descriptor = open_repeated(params, flags | O_NONBLOCK);
+    descriptor = open_or_create(params, flags | O_NONBLOCK);
     if (descriptor < 0 && errno == EWOULDBLOCK) descriptor = open_repeated(params, flags);
     if (descriptor < 0) return errno == ENXIO ? ESPIPE : errno;  // a FIFO without a reader, or a socket
     const int error = accept(descriptor);

@@ -263,11 +263,13 @@ int File_close(MPI_File* fh) {
     profile::FileCall measured;
     measured.begin();
     const std::string name = f->name;
-    int error = check_idle(*f, f->blocking_accesses);
-    // If one member cannot close the file, it stays open on all.
-    if ((error = file::agree_on(*f, {}, error, "close"))) return raise(*f, error);
     comm::Errhandler* handler = comm::retain_from(f->errhandler);
-    error = file::close(*f);
+    bool closed = false;
+    int error = file::close(*f, check_idle(*f, f->blocking_accesses), closed);
+    if (!closed) {
+        handler->release();
+        return raise(*f, error);
+    }
     measured.end(name, 0);
     if (error) error = raise_through(handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
     handler->release();

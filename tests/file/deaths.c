@@ -1,0 +1,97 @@
+// Files whose members die: `deaths close FOLDER RANK US`, `deaths sync FOLDER BACKING RANK`. The survivors close a file that is deleted on
+// close, or store their writes. A rank that dies at once is killed before the call; otherwise US microseconds after all have begun it.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <mpi-ext.h>
+#include <mpi.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kMine = 5000 };
+
+static int rank, size, doomed;
+
+static MPI_File open_file(const char* folder, int further) {
+    char path[4000];
+    MPI_File file;
+    snprintf(path, sizeof path, "%s/file", folder);
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | further, MPI_INFO_NULL, &file));
+    return file;
+}
+
+/// Lets all ranks begin together. The doomed one returns when all have left the barrier, which would fail on a rank that is still in it.
+static void begin(void) {
+    char byte = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank != doomed) OK(MPI_Send(&byte, 1, MPI_CHAR, doomed, 3, MPI_COMM_WORLD));
+    for (int other = 0; other < size && rank == doomed; ++other)
+        if (other != rank) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+static void die_after(long us) {
+    const struct itimerval when = {.it_value = {us / 1000000, us % 1000000}};
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    if (us == 0) raise(SIGALRM);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &when, NULL);
+}
+
+static void test_close(const char* folder, long us) {
+    MPI_File file = open_file(folder, MPI_MODE_DELETE_ON_CLOSE);
+    begin();
+    if (rank == doomed) die_after(us);
+    const int error = MPI_File_close(&file);
+    if (rank == doomed) pause();
+    CHECK(file == MPI_FILE_NULL, "the file is still open");
+    if (us == 0) EXPECT_INT(class_of(error), MPIX_ERR_PROC_FAILED);
+    CHECK(error == MPI_SUCCESS || class_of(error) == MPIX_ERR_PROC_FAILED, "class %d", class_of(error));
+    char path[4000];
+    snprintf(path, sizeof path, "%s/file", folder);
+    CHECK(access(path, F_OK) != 0, "the file is still there");
+    printf("rank %d has closed the file\n", rank);
+}
+
+static void check_backing(const char* backing) {
+    char path[4000], found[kMine];
+    snprintf(path, sizeof path, "%s/file", backing);
+    const int file = open(path, O_RDONLY);
+    CHECK(file >= 0);
+    CHECK(pread(file, found, kMine, (off_t)rank * kMine) == kMine, "the data of rank %d is not stored", rank);
+    CHECK(first_wrong_byte(found, kMine, (uint64_t)rank) < 0, "the data of rank %d is not stored", rank);
+    CHECK(close(file) == 0);
+}
+
+/// The first MPI_File_sync, in which the members choose those that store the file, and a later one.
+static void test_sync(const char* folder, const char* backing) {
+    char mine[kMine];
+    MPI_File file = open_file(folder, 0);
+    fill_bytes(mine, kMine, (uint64_t)rank);
+    OK(MPI_File_write_at(file, (MPI_Offset)rank * kMine, mine, kMine, MPI_BYTE, MPI_STATUS_IGNORE));
+    begin();
+    if (rank == doomed) die_after(0);
+    for (int turn = 0; turn < 2; ++turn) {
+        EXPECT_INT(class_of(MPI_File_sync(file)), MPIX_ERR_PROC_FAILED);
+        check_backing(backing);
+    }
+    EXPECT_INT(class_of(MPI_File_close(&file)), MPIX_ERR_PROC_FAILED);
+    printf("rank %d has stored its data\n", rank);
+}
+
+int main(int argc, char** argv) {
+    OK(MPI_Init(&argc, &argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(argc == 5, "arguments: close FOLDER RANK US, or sync FOLDER BACKING RANK");
+    const int closes = strcmp(argv[1], "close") == 0;
+    doomed = atoi(argv[closes ? 3 : 4]);
+    if (closes)
+        test_close(argv[2], atol(argv[4]));
+    else
+        test_sync(argv[2], argv[3]);
+    OK(MPI_Finalize());
+    return 0;
+}
