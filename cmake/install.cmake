@@ -1,13 +1,13 @@
 # Installs the files of `make install`. All of them find each other by relative paths, so the installed tree can be moved.
-install(TARGETS mpi_abi oshmem LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS mpi_abi oshmem starling_keep LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libmpi.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${STARLING_INCLUDE}/mpi.h ${STARLING_INCLUDE}/mpi-ext.h ${STARLING_INCLUDE}/shmem.h
-    ${STARLING_INCLUDE}/pshmem.h ${STARLING_INCLUDE}/shmemx.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    ${STARLING_INCLUDE}/pshmem.h ${STARLING_INCLUDE}/shmemx.h ${PROJECT_SOURCE_DIR}/src/keep/starling_keep.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${STARLING_INCLUDE}/mpp/shmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpp)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Targets that an installation needs, without tests and benchmarks.
-set(installed mpi_abi oshmem mpifort_abi compat_mpich compat_openmpi compat_redirect mpiexec starlingd starling)
+set(installed mpi_abi oshmem starling_keep mpifort_abi compat_mpich compat_openmpi compat_redirect mpiexec starlingd starling)
 foreach(plugin starling_pmix starling_verbs)
     if(TARGET ${plugin})
         list(APPEND installed ${plugin})

@@ -1,0 +1,67 @@
+#include "keep/store.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+using starling::keep::BlockKeepers;
+using starling::keep::BlockMemory;
+using starling::keep::KeptVersion;
+using starling::keep::StagedSave;
+
+starling::keep::BlockMemory::BlockMemory(size_t bytes) : length(bytes) {
+    if (!bytes) return;
+    memory.reset(static_cast<char*>(std::malloc(bytes)));
+    if (!memory) throw std::bad_alloc();
+}
+
+size_t starling_keep_store::used() const {
+    size_t sum = 0;
+    for (const auto& [name, versions] : names)
+        for (const KeptVersion& version : versions)
+            for (const auto& [owner, block] : version.blocks) sum += block.size();
+    return sum;
+}
+
+const KeptVersion* starling_keep_store::find(const std::string& name, int64_t version) const {
+    const auto found = names.find(name);
+    if (found == names.end() || found->second.empty()) return nullptr;
+    const std::vector<KeptVersion>& versions = found->second;
+    if (version == STARLING_KEEP_LATEST) return &versions.back();
+    const auto match =
+        std::find_if(versions.begin(), versions.end(), [&](const KeptVersion& v) { return v.number == version; });
+    return match == versions.end() ? nullptr : &*match;
+}
+
+const KeptVersion* starling_keep_store::find_common() const {
+    const KeptVersion* latest = nullptr;
+    if (names.empty()) return latest;
+    for (const KeptVersion& version : names.begin()->second)
+        if (std::all_of(names.begin(), names.end(), [&](const auto& other) { return find(other.first, version.number); }))
+            latest = &version;
+    return latest;
+}
+
+std::vector<BlockMemory> starling_keep_store::make_room(const std::string& name, int64_t version) {
+    std::vector<BlockMemory> dropped;
+    const auto found = names.find(name);
+    if (found == names.end() || found->second.size() < 2) return dropped;
+    std::vector<KeptVersion>& versions = found->second;
+    // The program goes back if the latest version is not older: then the version before it is the one to return to.
+    const auto unneeded = versions.back().number < version ? versions.begin() : versions.end() - 1;
+    for (auto& [owner, block] : unneeded->blocks) dropped.push_back(std::move(block));
+    versions.erase(unneeded);
+    return dropped;
+}
+
+void starling_keep_store::commit(StagedSave&& save) {
+    std::vector<KeptVersion>& versions = names[save.name];
+    std::erase_if(versions, [&](const KeptVersion& version) { return version.number >= save.version.number; });
+    versions.push_back(std::move(save.version));
+}
+
+std::vector<BlockKeepers> starling_keep_store::current_keepers() const {
+    std::vector<BlockKeepers> keepers(size);
+    for (int rank = 0; rank < size; ++rank) keepers[rank] = {rank, partners[rank]};
+    return keepers;
+}

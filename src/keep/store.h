@@ -1,0 +1,87 @@
+// A store: the blocks that this process keeps, the versions that count, and the communicators.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keep/move_plan.h"
+#include "mpi.h"
+
+namespace starling::keep {
+
+/// Memory with the bytes of one block.
+class BlockMemory {
+  public:
+    BlockMemory() = default;
+    /// Throws std::bad_alloc.
+    explicit BlockMemory(size_t bytes);
+    char* data() const { return memory.get(); }
+    size_t size() const { return length; }
+
+  private:
+    struct Release {
+        void operator()(char* block) const { std::free(block); }
+    };
+    std::unique_ptr<char, Release> memory;
+    size_t length = 0;
+};
+
+/// One version of one name, as this process knows it.
+struct KeptVersion {
+    int64_t number = 0;
+    int owners = 0;
+    int own = -1;                       ///< the owner of the block that this process has saved; -1: it saved none
+    std::map<int, BlockMemory> blocks;  ///< the blocks in this process, by owner
+    std::vector<BlockKeepers> keepers;  ///< by owner
+};
+
+/// A save whose agreement this process has not seen the end of.
+struct StagedSave {
+    std::string name;
+    KeptVersion version;
+};
+
+/// An agreement that has begun. MPI writes into it, so it stays where it is.
+struct PendingAgreement {
+    int flag = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::optional<StagedSave> save;  ///< the version that counts if the agreement succeeds
+};
+
+}  // namespace starling::keep
+
+struct starling_keep_store {
+    MPI_Comm comm = MPI_COMM_NULL;  ///< the program's communicator, whose revocation ends calls
+    MPI_Comm wire = MPI_COMM_NULL;  ///< the store's own communicator with the same processes
+    int rank = 0, size = 0;
+    std::vector<int> partners;  ///< by rank
+    std::vector<int> wards;     ///< the ranks whose partner this process is
+    size_t bound = 0;
+    std::map<std::string, std::vector<starling::keep::KeptVersion>> names;  ///< up to two versions that count, the older first
+    starling::keep::PendingAgreement pending;
+    bool is_closed = false;  ///< whether the last agreement on `wire` has ended
+
+    /// Returns the bytes of all blocks in this process.
+    size_t used() const;
+    /// Returns the version, or the latest for STARLING_KEEP_LATEST; null if there is none.
+    const starling::keep::KeptVersion* find(const std::string& name, int64_t version) const;
+    /// Returns the latest version that counts of all names; null if there is none.
+    const starling::keep::KeptVersion* find_common() const;
+    /// Drops all versions of a name but the one to return to if the save of `version` fails. Returns the blocks of the dropped ones.
+    std::vector<starling::keep::BlockMemory> make_room(const std::string& name, int64_t version);
+    /// Adds a version that counts, in place of those that are not older.
+    void commit(starling::keep::StagedSave&& save);
+    /// Returns the keepers of the blocks that are saved now.
+    std::vector<starling::keep::BlockKeepers> current_keepers() const;
+};
+
+namespace starling::keep {
+
+using KeepStore = starling_keep_store;
+
+}  // namespace starling::keep
