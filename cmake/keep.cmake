@@ -1,5 +1,6 @@
 # libstarling_keep: a store of blocks that survive failures, on top of MPI's public functions (docs/keep.md).
 configure_file(${PROJECT_SOURCE_DIR}/src/keep/starling_keep.h ${STARLING_INCLUDE}/starling_keep.h COPYONLY)
+target_link_libraries(room_keep PUBLIC mpi_abi)  # for unit tests
 add_library(starling_keep SHARED $<TARGET_OBJECTS:objects_keep>)
 set(exports ${PROJECT_SOURCE_DIR}/cmake/keep-exports.map)
 set_target_properties(starling_keep PROPERTIES VERSION 1 SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}

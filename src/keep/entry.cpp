@@ -4,12 +4,12 @@
 #include <new>
 #include <string>
 
-#include "keep/call.h"
 #include "keep/fetch.h"
 #include "keep/message.h"
 #include "keep/move.h"
 #include "keep/save.h"
 #include "keep/starling_keep.h"
+#include "keep/store_call.h"
 #include "mpi-ext.h"
 
 using namespace starling::keep;

@@ -5,8 +5,8 @@
 #include <new>
 #include <vector>
 
-#include "keep/call.h"
 #include "keep/message.h"
+#include "keep/store_call.h"
 #include "mpi-ext.h"
 
 namespace starling::keep {

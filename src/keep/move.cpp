@@ -5,9 +5,9 @@
 #include <new>
 #include <utility>
 
-#include "keep/call.h"
 #include "keep/message.h"
 #include "keep/partners.h"
+#include "keep/store_call.h"
 #include "mpi-ext.h"
 
 namespace starling::keep {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "keep/call.h"
 #include "keep/message.h"
+#include "keep/store_call.h"
 #include "mpi-ext.h"
 
 namespace starling::keep {
@@ -64,7 +64,8 @@ class Save {
         std::vector<MPI_Request> requests = call.reserve(headers.size() + 1);
         for (size_t i = 0; i < headers.size(); ++i)
             call.receive(&headers[i], sizeof headers[i], store.wards[i], kHeaderTag, requests);
-        const SaveHeader header{call.is_valid ? bytes : 0, arguments};
+        announced = call.is_valid ? bytes : 0;
+        const SaveHeader header{announced, arguments};
         if (partner >= 0) call.send(&header, sizeof header, partner, kHeaderTag, requests);
         call.wait(requests);
         for (size_t i = 0; i < headers.size() && !call.failed(); ++i) {
@@ -125,7 +126,8 @@ class Save {
             BlockMemory& block = store.pending.save->version.blocks[store.wards[i]];
             if (block.size()) call.receive(block.data(), block.size(), store.wards[i], kDataTag, requests);
         }
-        if (partner_ready && call.is_valid && bytes) call.send(address, bytes, partner, kDataTag, requests);
+        // A partner that is ready waits for what was announced, even if this process has found a mismatch since.
+        if (partner_ready && announced) call.send(address, announced, partner, kDataTag, requests);
         if (is_ready && bytes) std::memcpy(store.pending.save->version.blocks[store.rank].data(), address, bytes);
         call.wait(requests);
     }
@@ -168,6 +170,7 @@ class Save {
     const int partner;                ///< -1: none
     std::vector<SaveHeader> headers;  ///< by ward
     std::vector<char> ready;          ///< by ward: whether it may send its block
+    size_t announced = 0;             ///< bytes that the partner expects
     char partner_ready = 0;
     Shortage shortage;
 };

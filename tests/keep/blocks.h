@@ -7,7 +7,7 @@
 
 #include "../mpi/check.h"
 
-static const char* const kNames[] = {"field", "table", "a name of sixty-three bytes, the longest that a block can have...."};
+static const char* const kNames[] = {"field", "table", "a name of sixty-three bytes, the longest that a block can have."};
 enum { kNameCount = 3, kMostBytes = 300000 };
 
 /// Returns the length of an owner's block: different ones, also none, eager and rendezvous messages.

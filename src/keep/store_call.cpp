@@ -1,4 +1,4 @@
-#include "keep/call.h"
+#include "keep/store_call.h"
 
 #include <utility>
 

@@ -1,0 +1,79 @@
+// Processes die at random moments while all save several blocks, one or two in each round. The survivors move the store and find the latest
+// version of all blocks. Usage: kills SEED
+#include <sys/time.h>
+
+#include "blocks.h"
+
+static uint64_t state;
+
+static void die(int number) {
+    (void)number;
+    raise(SIGKILL);
+}
+
+static void die_within(unsigned us) {
+    signal(SIGALRM, die);
+    const struct itimerval once = {{0, 0}, {0, (int)(1 + next_random(&state) % us)}};
+    setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/// Saves versions of all blocks from `version` on until a save fails.
+static void save_until_failure(starling_keep store, MPI_Comm comm, long long version) {
+    int rank, code = MPI_SUCCESS;
+    OK(MPI_Comm_rank(comm, &rank));
+    for (int i = 0; !code; ++i) code = save(store, i % kNameCount, rank, version + i / kNameCount);
+    CHECK(code == MPIX_ERR_PROC_FAILED || code == MPIX_ERR_REVOKED, "%s", starling_keep_message());
+}
+
+/// Checks every block of the latest version that all names have, and returns it.
+static long long expect_latest(starling_keep store, MPI_Comm comm) {
+    const long long version = latest_of(store, -1);
+    expect_same(version, comm);
+    CHECK(version >= 0, "no version counts");
+    for (int name = 0; name < kNameCount; ++name) {
+        // The number of owners differs between names if the last saves were made by different communicators.
+        for (int owner = 0;; ++owner) {
+            size_t bytes = 0;
+            long long found = version;
+            if (starling_keep_fetch(store, kNames[name], owner, NULL, &bytes, &found) == MPI_ERR_ARG) break;
+            expect_block(store, name, owner, version);
+        }
+    }
+    return version;
+}
+
+int main(int argc, char** argv) {
+    int n, round = 0;
+    MPI_Comm comm;
+    starling_keep store;
+    OK(MPI_Init(&argc, &argv));
+    CHECK(argc == 2, "usage: mpiexec --enable-recovery -n N kills SEED");
+    test_seed = strtoull(argv[1], NULL, 10);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_size(comm, &n));
+    KEEP_OK(starling_keep_create(comm, STARLING_KEEP_UNBOUNDED, &store));
+    long long version = 0;
+    while (n > 1) {
+        int me;
+        OK(MPI_Comm_rank(comm, &me));
+        state = test_seed * 1000 + (uint64_t)++round;
+        // Two that are not partners of each other: on one host a process's partner is the next one.
+        const int doomed = random_below(&state, n), other = n > 4 ? (doomed + 2) % n : doomed;
+        for (int name = 0; name < kNameCount; ++name) KEEP_OK(save(store, name, me, version));
+        if (me == other) state += 77;
+        const int left = n - (doomed == other ? 1 : 2);
+        if (me == doomed || me == other) die_within(round % 3 ? 3000 : 20000);
+        while (n > left) {
+            save_until_failure(store, comm, version + 1);
+            move_to_living(store, &comm);
+            OK(MPI_Comm_size(comm, &n));
+            if (n == left) version = expect_latest(store, comm) + 1;
+        }
+    }
+    printf("one is left after %d rounds\n", round);
+    KEEP_OK(starling_keep_free(&store));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Finalize());
+    return 0;
+}
