@@ -12,6 +12,19 @@ namespace {
 struct Stream {
     std::byte* at;
     bool reading;
+    int64_t left = -1;   ///< bytes of the stream that may be read; negative: no limit
+    int64_t filled = 0;  ///< with a limit: bytes of memory that have been written
+    bool ended = false;  ///< whether the limit has been too small for an element
+    /// Returns whether the stream has a whole element of a named type.
+    bool has(const Datatype& type) {
+        if (left < 0) return true;
+        const int64_t bytes = external_size(type);
+        ended = bytes > left;
+        if (ended) return false;
+        left -= bytes;
+        filled += type.size;
+        return true;
+    }
 };
 
 // Converts a number of `size` bytes in memory and `external` bytes in the stream; sign-extends, zero-extends or truncates it. At most 16
@@ -151,12 +164,12 @@ const Datatype& first_of_many(const Datatype& of, int64_t& count, std::byte*& me
 void convert(Stream& stream, const Datatype& of, int64_t count, std::byte* memory) {
     const Datatype& type = first_of_many(of, count, memory);
     if (!type.recipe) {
-        for (int64_t i = 0; i < count; ++i) convert_named(stream, type, memory + i * type.extent);
+        for (int64_t i = 0; i < count && stream.has(type); ++i) convert_named(stream, type, memory + i * type.extent);
         return;
     }
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count && !stream.ended; ++i)
         for_each_part(*type.recipe, [&](const RecipePart& part) {
-            for (int64_t j = 0; j < part.count; ++j)
+            for (int64_t j = 0; j < part.count && !stream.ended; ++j)
                 convert(stream, *part.type, part.block, memory + i * type.extent + part.offset + j * part.stride);
         });
 }
@@ -185,15 +198,21 @@ int64_t external_size(const Recipe& recipe) {
 }
 
 std::byte* pack_external(const Datatype& type, int64_t count, const void* buffer, std::byte* out) {
-    Stream stream{out, false};
+    Stream stream{.at = out, .reading = false};
     convert(stream, type, count, static_cast<std::byte*>(const_cast<void*>(buffer)));
     return stream.at;
 }
 
 const std::byte* unpack_external(const Datatype& type, int64_t count, void* buffer, const std::byte* in) {
-    Stream stream{const_cast<std::byte*>(in), true};
+    Stream stream{.at = const_cast<std::byte*>(in), .reading = true};
     convert(stream, type, count, static_cast<std::byte*>(buffer));
     return stream.at;
+}
+
+int64_t unpack_external_part(const Datatype& type, void* buffer, const std::byte* in, int64_t bytes) {
+    Stream stream{.at = const_cast<std::byte*>(in), .reading = true, .left = bytes};
+    convert(stream, type, 1, static_cast<std::byte*>(buffer));
+    return stream.filled;
 }
 
 }  // namespace starling::datatype

@@ -17,4 +17,7 @@ std::byte* pack_external(const Datatype& type, int64_t count, const void* buffer
 /// Converts `count` elements from external32 form; returns the end of the read bytes.
 const std::byte* unpack_external(const Datatype& type, int64_t count, void* buffer, const std::byte* in);
 
+/// Converts as many basic elements of one element as lie in `bytes` bytes of external32 form; returns the bytes of data in memory.
+int64_t unpack_external_part(const Datatype& type, void* buffer, const std::byte* in, int64_t bytes);
+
 }  // namespace starling::datatype

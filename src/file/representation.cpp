@@ -119,6 +119,53 @@ int call_for(const Representation& representation, Small* small, Large* large, c
     return MPI_SUCCESS;
 }
 
+/// The beginning of an element's data.
+struct Prefix {
+    int64_t items = 0;         ///< basic elements
+    int64_t memory_bytes = 0;  ///< their bytes in memory
+    int64_t file_bytes = 0;    ///< their bytes in the file
+    void add(const Datatype& type, int64_t in_file, int64_t count) {
+        items += type.elements * count;
+        memory_bytes += type.size * count;
+        file_bytes += in_file * count;
+    }
+};
+
+/// Extends a prefix by the basic elements of one more element of the type, as long as all lie in `most` bytes of the file.
+int extend(const Representation& representation, const Datatype& type, int64_t most, Prefix& prefix) {
+    const Datatype& form = named_form(type);
+    if (!form.recipe) {
+        int64_t size = 0;
+        if (const int error = size_in_file(representation, form, size)) return error;
+        if (prefix.file_bytes + size <= most) prefix.add(form, size, 1);
+        return MPI_SUCCESS;
+    }
+    int error = MPI_SUCCESS;
+    bool ended = false;
+    datatype::for_each_part(*form.recipe, [&](const datatype::RecipePart& part) {
+        int64_t one = 0;
+        if (error || ended || part.count == 0 || part.block == 0) return;
+        if ((error = size_in_file(representation, *part.type, one)) || one == 0) return;
+        const int64_t all = part.count * part.block, whole = std::min(all, (most - prefix.file_bytes) / one);
+        prefix.add(*part.type, one, whole);
+        ended = whole < all;
+        if (ended) error = extend(representation, *part.type, most, prefix);
+    });
+    return error;
+}
+
+/// Calls a conversion function for the beginning of element number `element`, of which the file has `bytes` bytes. Adds the bytes of memory
+/// that have data then to `filled`.
+int read_part(const Representation& representation, const rma::LocalBuffer& memory, int64_t element, std::byte* in,
+              int64_t bytes, int64_t& filled) {
+    Prefix prefix;
+    if (const int error = extend(representation, *memory.type, bytes, prefix)) return error;
+    if (prefix.items == 0) return MPI_SUCCESS;
+    filled += prefix.memory_bytes;
+    const Conversion conversion{memory, in, prefix.items, element * memory.type->elements};
+    return call(representation, representation.functions.read, representation.functions.large_read, conversion);
+}
+
 /// Checks that data which is not converted (MPI_CONVERSION_FN_NULL) has the same size in the file as in memory.
 int check_equal_size(const Representation& representation, const Datatype& type) {
     int64_t size = 0;
@@ -216,9 +263,17 @@ int convert_from_file(const Representation& representation, const rma::LocalBuff
     }
     const int64_t elements = size > 0 ? std::min(bytes / size, memory.count) : 0;
     filled = elements * memory.type->size;
-    if (elements == 0) return MPI_SUCCESS;
-    if (!representation.external32) return call_for(representation, functions.read, functions.large_read, memory, in, elements);
+    // The file may end within an element.
+    const int64_t used = elements * size, rest = elements < memory.count ? bytes - used : 0;
+    if (!representation.external32) {
+        if (elements > 0)
+            if (const int error = call_for(representation, functions.read, functions.large_read, memory, in, elements))
+                return error;
+        return rest > 0 ? read_part(representation, memory, elements, in + used, rest, filled) : MPI_SUCCESS;
+    }
     datatype::unpack_external(*memory.type, elements, memory.buffer, in);
+    std::byte* const next = static_cast<std::byte*>(memory.buffer) + elements * memory.type->extent;
+    if (rest > 0) filled += datatype::unpack_external_part(*memory.type, next, in + used, rest);
     return MPI_SUCCESS;
 }
 

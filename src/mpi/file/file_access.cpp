@@ -140,13 +140,14 @@ bool FileAccess::run_now(int& error) {
     if (kind_.together || shared || view_.representation) return false;
     const file::FileTransfer transfer{position_, memory_, &view_, true};
     error = kind_.writes ? file::write_now(*file_, transfer, moved_) : file::read_now(*file_, transfer, moved_);
+    moved_in_file_ = moved_;
     return true;
 }
 
 void FileAccess::settle_pointer() {
-    if (!moved_pointer_ || kind_.writes || file_->position != position_ + bytes_ || view_.representation) return;
+    if (!moved_pointer_ || kind_.writes || file_->position != position_ + bytes_) return;
     const int64_t unit = std::max<int64_t>(view_.etype->size, 1);
-    file_->position = position_ + (moved_ + unit - 1) / unit * unit;
+    file_->position = position_ + (moved_in_file_ + unit - 1) / unit * unit;
 }
 
 /// Finds this member's position in an ordered access: the members' parts follow each other in the order of ranks. The last member, which
@@ -179,7 +180,7 @@ Task FileAccess::find_position(const View* views, int error) {
 /// Stores how many bytes of the program's buffer `bytes` bytes of the file are.
 void FileAccess::note_moved(int64_t bytes) {
     const file::Representation* representation = view_.representation;
-    moved_ = bytes;
+    moved_ = moved_in_file_ = bytes;
     if (!representation) return;
     const int64_t element = memory_.count > 0 ? bytes_ / memory_.count : 0;
     moved_ = element > 0 ? bytes / element * memory_.type->size : 0;

@@ -70,8 +70,9 @@ class FileAccess {
     FileAccessKind kind_;
     rma::LocalBuffer memory_;
     int64_t position_ = 0;
-    int64_t bytes_ = 0;  ///< length in the file's representation
-    int64_t moved_ = 0;
+    int64_t bytes_ = 0;          ///< length in the file's representation
+    int64_t moved_ = 0;          ///< bytes of the program's buffer
+    int64_t moved_in_file_ = 0;  ///< bytes of the file
     int error_ = MPI_SUCCESS;
     std::string text_;  ///< text of `error_`
     bool moved_pointer_ = false;
