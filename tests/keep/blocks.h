@@ -75,3 +75,28 @@ __attribute__((unused)) static long long latest_of(starling_keep store, int name
     KEEP_OK(starling_keep_latest(store, name < 0 ? NULL : kNames[name], &version, NULL));
     return version;
 }
+
+/// Saves versions of all blocks from `version` on until a save fails.
+__attribute__((unused)) static void save_until_failure(starling_keep store, MPI_Comm comm, long long version) {
+    int rank, code = MPI_SUCCESS;
+    OK(MPI_Comm_rank(comm, &rank));
+    for (int i = 0; !code; ++i) code = save(store, i % kNameCount, rank, version + i / kNameCount);
+    CHECK(code == MPIX_ERR_PROC_FAILED || code == MPIX_ERR_REVOKED, "%s", starling_keep_message());
+}
+
+/// Checks every block of the latest version that all names have, and returns it.
+__attribute__((unused)) static long long expect_latest(starling_keep store, MPI_Comm comm) {
+    const long long version = latest_of(store, -1);
+    expect_same(version, comm);
+    CHECK(version >= 0, "no version counts");
+    for (int name = 0; name < kNameCount; ++name) {
+        // The number of owners differs between names if the last saves were made by different communicators.
+        for (int owner = 0;; ++owner) {
+            size_t bytes = 0;
+            long long found = version;
+            if (starling_keep_fetch(store, kNames[name], owner, NULL, &bytes, &found) == MPI_ERR_ARG) break;
+            expect_block(store, name, owner, version);
+        }
+    }
+    return version;
+}
