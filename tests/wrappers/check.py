@@ -15,6 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 RING = str(HERE / "ring.c")
 RING_CXX = str(HERE / "ring.cpp")
+KEPT = str(HERE / "kept.c")
 
 
 class Failure(Exception):
@@ -191,6 +192,10 @@ def compile_programs(tree, work):
     tree.ring(work / "with_echo")
     tree.run("mpicxx", "-Wall", "-Wextra", "-Wpedantic", "-Werror", RING_CXX, "-o", "ring_cxx", cwd=work)
     tree.ring(work / "ring_cxx")
+    for language, compiler in (("c", "mpicc"), ("c++", "mpicxx")):
+        tree.run(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", language, KEPT, "-lstarling_keep", "-o", "kept", cwd=work)
+        out = tree.run("mpiexec", "-n", "3", str(work / "kept"))
+        expect(out == "the blocks' sum is 7\n", f"kept, as {language}, printed {out!r}")
     # Some build systems know only -L and -l, which do not record the library's path in the program.
     tree.run("cc", RING, f"-I{tree.root}/include", f"-L{tree.root}/lib", "-lmpi_abi", "-o", "without_path", cwd=work)
     tree.ring(work / "without_path")
@@ -246,6 +251,8 @@ def install(tree, work):
     expect(library.is_file() and os.readlink(moved / "lib" / "libmpi_abi.so") == "libmpi_abi.so.1", "library names")
     soname = tree.run("readelf", "-d", str(library))
     expect("soname: [libmpi_abi.so.1]" in soname and "stdc++" not in soname, soname)
+    keep = tree.run("readelf", "-d", str(moved / "lib" / "libstarling_keep.so.1"))
+    expect("soname: [libstarling_keep.so.1]" in keep and "stdc++" not in keep and "[$ORIGIN]" in keep, keep)
     for path in (p for p in moved.rglob("*") if p.is_file()):
         text = path.read_bytes()
         # Only ELF files may name the build tree: debuggers find the sources there by the debug information.
