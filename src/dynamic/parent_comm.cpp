@@ -8,6 +8,7 @@
 #include "dynamic/dynamic.h"
 #include "job/doorbell.h"
 #include "link/peer.h"
+#include "link/retry.h"
 
 namespace starling::dynamic {
 
@@ -51,7 +52,7 @@ void start() {
             "children");
     parent_root = group->at(static_cast<int>(parents.root));
     // Map the parents' jobs now, so that their end is noticed even if no message was exchanged.
-    for (const comm::GroupRun& run : group->runs()) run.job->map();
+    for (const comm::GroupRun& run : group->runs()) link::map_when_possible(*run.job);
     comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(), static_cast<int>(me.rank),
                                             group, false, nullptr);
     comm->name = "MPI_COMM_PARENT";

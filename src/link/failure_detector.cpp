@@ -1,9 +1,11 @@
+#include "link/failure_detector.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "link/job_reclaim.h"
 #include "link/manager.h"
 #include "link/remote_peer.h"
+#include "link/retry.h"
 #include "link/transports.h"
 
 namespace starling::link {
@@ -110,6 +112,11 @@ bool has_failed(const Process& process) {
     return (peer && peer->failed) || is_marked_failed(job, process.rank);
 }
 
+bool is_known_to_have_ended(const Process& process) {
+    Job& job = *process.job;
+    return job.dead() || (job.mapped() && is_marked_failed(job, process.rank));
+}
+
 // This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the
 // doorbell is rung. A ring while the owner is awake does not end a later sleep, so each sleep needs this check.
 bool deaths_are_news() {
@@ -153,6 +160,7 @@ bool check_liveness() {
         report_end(*job);
         any = true;
     }
+    retry_failed();
     forget_ended_jobs();
     return any;
 }

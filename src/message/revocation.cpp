@@ -8,6 +8,7 @@
 #include "base/no_destroy.h"
 #include "base/state.h"
 #include "link/peer.h"
+#include "link/retry.h"
 #include "message/context_table.h"
 #include "message/receive.h"
 #include "message/send.h"
@@ -26,8 +27,8 @@ constinit auto& early_revocations = early_storage.value;
 bool is_living(const link::Process& process) { return !link::has_failed_or_ended(process); }
 
 void announce_to(const MatchContext& members, int rank) {
-    const link::Process process = members.roster().at(rank);
-    if (link::Peer* const peer = process.job->peer(process.rank)) notify_of_revocation(*peer, members.context());
+    const uint64_t context = members.context();
+    link::send_when_possible(members.roster().at(rank), packet::PacketKind::revoke, &context, sizeof context);
 }
 
 /// Sends the revocation to the living members that follow this process at the distances 1, 2, 4, ... in the order of ranks.

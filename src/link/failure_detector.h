@@ -1,0 +1,12 @@
+// What the failure detector knows for certain. src/link/job.h has the other questions about the life of a process.
+#pragma once
+
+#include "link/job.h"
+
+namespace starling::link {
+
+/// Returns whether a process has ended for certain: its launcher says so, or its job has ended. Else a process with has_failed_or_ended()
+/// may live, but cannot be reached from here.
+bool is_known_to_have_ended(const Process& process);
+
+}  // namespace starling::link
