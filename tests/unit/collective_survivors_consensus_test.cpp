@@ -1,4 +1,5 @@
-// Runs agreements with random orders of messages and random failures: a member may fail between any two of its sends.
+// Runs agreements with random orders of messages and random failures: a member may fail between any two of its sends. In some of them
+// failure detectors are wrong: pairs of living members regard each other as failed.
 #include "collective/survivors/consensus.h"
 
 #include <gtest/gtest.h>
@@ -27,6 +28,23 @@ class World {
         for (int i = 0; i < doomed; ++i) lives(pick(n_)) = pick(3 * n_);
         lives(pick(n_)) = std::nullopt;  // at least one member lives
     }
+    /// A world in which `pairs` pairs of members lose their connection, and at most `most_doomed` members fail.
+    World(int members, unsigned seed, int pairs, int most_doomed) : n_(members), random_(seed) {
+        for (int m = 0; m < n_; ++m) members_.push_back(std::make_unique<Member>(*this, m));
+        const int doomed = std::min(pick(n_), most_doomed);
+        for (int i = 0; i < doomed; ++i) lives(pick(n_)) = pick(3 * n_);
+        for (int i = 0; i < pairs; ++i)
+            if (const int a = pick(n_), b = pick(n_); a < b) wrong_.emplace_back(a, b);
+    }
+    /// Returns whether no living member reaches both members of a pair, so that each of them decides for itself.
+    bool splits() {
+        for (const auto& [a, b] : wrong_) {
+            bool has_witness = !alive(a) || !alive(b);
+            for (int m = 0; m < n_; ++m) has_witness |= m != a && m != b && alive(m) && reaches(a, m) && reaches(b, m);
+            if (!has_witness) return true;
+        }
+        return false;
+    }
 
     /// Runs until no message or news is left.
     void run() {
@@ -35,6 +53,7 @@ class World {
         std::shuffle(callers.begin(), callers.end(), random_);
         for (;;) {
             const int what = pick(4);
+            if (what == 2 && pick(3) == 0 && disconnect()) continue;
             if (what == 0 && !callers.empty()) {
                 const int m = callers.back();
                 callers.pop_back();
@@ -42,7 +61,7 @@ class World {
                 if (alive(m)) member(m).vote();
             } else if (what == 1 && learn()) {
                 continue;
-            } else if (!deliver() && callers.empty() && !learn()) {
+            } else if (!deliver() && callers.empty() && !learn() && !disconnect()) {
                 break;
             }
         }
@@ -56,21 +75,36 @@ class World {
                 ADD_FAILURE() << where << ": member " << one->me << " has not decided";
                 continue;
             }
+            if (is_excluded(one->me)) continue;
             if (!decision) decision = &*one->decision;
             EXPECT_EQ(one->decision->flag, decision->flag) << where;
             EXPECT_EQ(one->decision->failed, decision->failed) << where;
             EXPECT_EQ(one->decision->acknowledged, decision->acknowledged) << where;
             EXPECT_EQ(one->decision->context, decision->context) << where;
         }
+        if (!wrong_.empty() && !decision) return;
         ASSERT_NE(decision, nullptr) << where;
         for (int m = 0; m < n_; ++m) {
-            if (alive(m)) {
+            if (alive(m) && !is_excluded(m)) {
                 EXPECT_FALSE(Ballot::contains(decision->failed, m)) << where << ": " << m << " lives";
                 EXPECT_EQ(decision->flag >> m % 31 & 1, 0) << where << ": the flag of " << m << " is missing";
             }
-            if (!member(m).voted) {
+            if (!member(m).voted && !alive(m)) {
                 EXPECT_TRUE(Ballot::contains(decision->failed, m)) << where << ": " << m << " failed before its vote";
             }
+        }
+    }
+
+    /// Checks the decision of the members that lost a connection, too: they either have the same one, or exclude themselves.
+    void check_excluded(const std::string& where) {
+        const Ballot* decision = nullptr;
+        for (const auto& one : members_)
+            if (alive(one->me) && one->decision && !is_excluded(one->me)) decision = &*one->decision;
+        for (const auto& one : members_) {
+            if (!alive(one->me) || !one->decision || !is_excluded(one->me) || !decision) continue;
+            EXPECT_EQ(one->decision->flag, decision->flag) << where << ": " << one->me;
+            EXPECT_EQ(one->decision->failed, decision->failed) << where << ": " << one->me;
+            EXPECT_EQ(one->decision->context, decision->context) << where << ": " << one->me;
         }
     }
 
@@ -81,11 +115,15 @@ class World {
     };
     struct Member final : Consensus::Outside {
         Member(World& its_world, int number)
-            : world(its_world), me(number), known(static_cast<size_t>(its_world.n_)), consensus(its_world.n_, number, *this) {}
+            : world(its_world),
+              me(number),
+              known(static_cast<size_t>(its_world.n_)),
+              consensus(its_world.n_, number, *this, Ballot::Members(Ballot::words(its_world.n_))) {}
         bool has_failed(int other) const override { return known[static_cast<size_t>(other)]; }
+        bool has_ended(int other) const override { return has_failed(other) && !world.alive(other) && other % 2; }
         void send(int to, BallotKind kind, const Ballot& ballot) override {
             world.step(me);
-            if (world.alive(me)) world.sent_[{me, to}].push_back({kind, ballot});
+            if (world.alive(me) && !known[static_cast<size_t>(to)]) world.sent_[{me, to}].push_back({kind, ballot});
         }
         uint64_t draw_context() override { return static_cast<uint64_t>(me) + 1; }
         void vote() {
@@ -126,6 +164,28 @@ class World {
         if (lives(m) && *lives(m) > 0) --*lives(m);
     }
 
+    bool reaches(int a, int b) {
+        return std::find(wrong_.begin(), wrong_.end(), std::pair(std::min(a, b), std::max(a, b))) == wrong_.end();
+    }
+    /// Returns whether a lower member has regarded a member as failed wrongly.
+    bool is_excluded(int m) const {
+        return std::any_of(wrong_.begin(), wrong_.end(), [m](const auto& pair) { return pair.second == m; });
+    }
+    /// A member regards another one wrongly as failed: nothing is exchanged between them any more.
+    bool disconnect() {
+        std::vector<std::pair<int, int>> left;
+        for (const auto& [a, b] : wrong_)
+            for (const auto& [m, other] : {std::pair(a, b), std::pair(b, a)})
+                if (alive(m) && !member(m).left && !member(m).known[static_cast<size_t>(other)]) left.emplace_back(m, other);
+        if (left.empty()) return false;
+        const auto [m, other] = left[static_cast<size_t>(pick(static_cast<int>(left.size())))];
+        sent_.erase({other, m});
+        member(m).known[static_cast<size_t>(other)] = true;
+        member(m).consensus.note_failures();
+        member(m).note();
+        return true;
+    }
+
     bool deliver() {
         if (sent_.empty()) return false;
         auto it = std::next(sent_.begin(), pick(static_cast<int>(sent_.size())));
@@ -164,6 +224,7 @@ class World {
     const int n_;
     std::mt19937 random_;
     std::vector<std::unique_ptr<Member>> members_;
+    std::vector<std::pair<int, int>> wrong_;  ///< pairs of members that cannot communicate, the lower one first
     std::map<std::pair<int, int>, std::deque<Message>> sent_;
 };
 
@@ -183,6 +244,29 @@ TEST(Consensus, LargeGroupsDecideAlikeWhoeverFails) {
         world.check("seed " + std::to_string(seed));
         if (HasFailure()) return;
     }
+}
+
+TEST(Consensus, APairThatCannotCommunicateGetsTheDecisionOfTheOthers) {
+    for (unsigned seed = 1; seed <= 30000; ++seed) {
+        World world(static_cast<int>(3 + seed % 9), seed, 1, 0);
+        world.run();
+        world.check("seed " + std::to_string(seed));
+        world.check_excluded("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
+}
+
+TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
+    unsigned checked = 0;
+    for (unsigned seed = 1; seed <= 30000; ++seed) {
+        World world(static_cast<int>(3 + seed % 9), seed, 1 + static_cast<int>(seed % 4), 3);
+        world.run();
+        if (world.splits()) continue;
+        ++checked;
+        world.check("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
+    EXPECT_GT(checked, 20000u);
 }
 
 TEST(Consensus, VoteOfOneMemberIsTheDecision) {

@@ -14,7 +14,9 @@
 #include "base/state.h"
 #include "collective/channel_exchange.h"
 #include "comm/failures.h"
+#include "link/failure_detector.h"
 #include "link/peer.h"
+#include "link/retry.h"
 #include "message/closed_contexts.h"
 #include "message/context_table.h"
 #include "message/receive.h"
@@ -35,7 +37,7 @@ struct BallotPart {
     uint16_t parts;  ///< number of packets of this ballot, which may arrive in any order
     uint16_t unsettled;
     Consensus::BallotKind kind;
-    uint8_t unused = 0;
+    uint8_t serial;  ///< number of the ballot, modulo 256, among those of its sender in this agreement
 };
 static_assert(sizeof(BallotPart) == 48 && sizeof(BallotPart) <= link::PendingControl::kMost);
 
@@ -49,10 +51,12 @@ struct Agreement {
     struct ToMembers final : Consensus::Outside {
         ToMembers(GroupAgreements& its_group, uint32_t its_number) : group(its_group), number(its_number) {}
         bool has_failed(int member) const override;
+        bool has_ended(int member) const override;
         void send(int member, Consensus::BallotKind kind, const Ballot& ballot) override;
         uint64_t draw_context() override { return comm::new_context(); }
         GroupAgreements& group;
         const uint32_t number;
+        uint8_t serial = 0;
     } outside;
     Consensus consensus;
     /// A ballot of which some packets have arrived.
@@ -63,7 +67,7 @@ struct Agreement {
         Ballot ballot;
         std::vector<uint16_t> words;  ///< indices of the words that have arrived
     };
-    std::map<std::pair<int, Consensus::BallotKind>, Partial> partial;  ///< by sender and kind
+    std::map<std::pair<int, uint8_t>, Partial> partial;  ///< by sender and serial number
     progress::Request done{progress::RequestKind::collective};
     bool read = false;  ///< whether this member's call has returned the decision
 };
@@ -82,11 +86,20 @@ class GroupAgreements {
         return *agreement;
     }
     void take(int from, const BallotPart& part);
+    /// Lets all agreements exclude whom one of them excludes: a later one goes on without a member that may wait for the decision of an
+    /// earlier one, and this may have to come from here.
+    void share_exclusions();
     /// Completes the agreements that have been decided and drops those that every living member has decided.
     void settle();
     void note_failures() {
         for (auto& [number, agreement] : agreements) agreement->consensus.note_failures();
+        share_exclusions();
         settle();
+    }
+
+    /// Sends the decisions to all living members, because this process is about to forget them.
+    void announce() {
+        for (auto& [number, agreement] : agreements) agreement->consensus.leave();
     }
 
     const uint64_t context;
@@ -95,17 +108,18 @@ class GroupAgreements {
     uint32_t drawn = 0;    ///< number of the agreements that this member has started
     uint32_t settled = 0;  ///< all living members have decided the agreements below this number
     std::map<uint32_t, std::unique_ptr<Agreement>> agreements;
+    Ballot::Members excluded{Ballot(members->size()).failed};  ///< members that all exclude (Consensus::confirmed())
 };
 
 Agreement::Agreement(GroupAgreements& its_group, uint32_t its_number)
-    : outside(its_group, its_number), consensus(its_group.members->size(), its_group.me, outside) {}
+    : outside(its_group, its_number), consensus(its_group.members->size(), its_group.me, outside, its_group.excluded) {}
 
 bool Agreement::ToMembers::has_failed(int member) const { return link::has_failed_or_ended(group.members->at(member)); }
 
+bool Agreement::ToMembers::has_ended(int member) const { return link::is_known_to_have_ended(group.members->at(member)); }
+
 void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ballot& ballot) {
-    const link::Process process = group.members->at(member);
-    link::Peer* const peer = process.job->peer(process.rank);
-    if (!peer) return;
+    ++serial;
     std::vector<uint16_t> words;
     for (size_t word = 0; word < ballot.failed.size(); ++word)
         if (ballot.failed[word]) words.push_back(static_cast<uint16_t>(word));
@@ -120,13 +134,14 @@ void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ba
                               word,
                               static_cast<uint16_t>(words.size()),
                               static_cast<uint16_t>(std::min<uint32_t>(ballot.unsettled, UINT16_MAX)),
-                              kind};
-        link::send_control(*peer, packet::PacketKind::ballot, &part, sizeof part);
+                              kind,
+                              serial};
+        link::send_when_possible(group.members->at(member), packet::PacketKind::ballot, &part, sizeof part);
     }
 }
 
 void Agreement::take(int from, const BallotPart& part) {
-    const auto place = partial.try_emplace({from, part.kind}, outside.group.members->size()).first;
+    const auto place = partial.try_emplace({from, part.serial}, outside.group.members->size()).first;
     auto& [ballot, words] = place->second;
     if (part.word >= ballot.failed.size() || std::find(words.begin(), words.end(), part.word) != words.end()) return;
     words.push_back(part.word);
@@ -145,7 +160,16 @@ void GroupAgreements::take(int from, const BallotPart& part) {
     // A member that sends for an agreement below `settled` has decided it; nothing is left to do.
     if (static_cast<int32_t>(part.number - settled) < 0) return;
     at(part.number).take(from, part);
+    share_exclusions();
     settle();
+}
+
+void GroupAgreements::share_exclusions() {
+    const Ballot::Members before = excluded;
+    for (const auto& [number, agreement] : agreements)
+        for (size_t i = 0; i < excluded.size(); ++i) excluded[i] |= agreement->consensus.confirmed()[i];
+    if (excluded == before) return;
+    for (auto& [number, agreement] : agreements) agreement->consensus.exclude(excluded);
 }
 
 void GroupAgreements::settle() {
@@ -224,6 +248,14 @@ void note_failures_everywhere() {
     for (auto& [context, group] : known_agreements.get().groups) group->note_failures();
 }
 
+/// Adds the failures of a decision to those that the program can acknowledge. This process may not know them otherwise.
+void note_failures(comm::Comm& comm, const Ballot::Members& failed) {
+    std::vector<int>& known = comm.failures.ranks;
+    for (int member = 0; member < comm.collective.roster().size(); ++member)
+        if (Ballot::contains(failed, member) && std::find(known.begin(), known.end(), member) == known.end())
+            known.push_back(member);
+}
+
 /// Votes in the next agreement of the communicator and waits for the decision.
 Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
     GroupAgreements& group = agreements_of(comm);
@@ -233,7 +265,6 @@ Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
     const comm::KnownFailures& failures = comm::known_failures(comm);
     std::fill(mine.acknowledged.begin(), mine.acknowledged.end(), 0);
     for (size_t i = 0; i < failures.ranks.size(); ++i) {
-        Ballot::insert(mine.failed, failures.ranks[i]);
         if (i < failures.acknowledged) Ballot::insert(mine.acknowledged, failures.ranks[i]);
     }
     uint32_t oldest = number;
@@ -242,9 +273,11 @@ Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
     mine.unsettled = number - oldest;
     Agreement& agreement = group.at(number);
     agreement.consensus.vote(mine);
+    group.share_exclusions();
     group.settle();
     if (!agreement.done.done) co_await progress::RequestDone{agreement.done};
     decision = agreement.consensus.ballot();
+    note_failures(comm, decision.failed);
     agreement.read = true;
     co_return MPI_SUCCESS;
 }
@@ -298,8 +331,7 @@ Task shrink(comm::Comm& comm, comm::Comm*& result) {
 }
 
 void announce_decisions() {
-    for (auto& [context, group] : known_agreements.get().groups)
-        for (auto& [number, agreement] : group->agreements) agreement->consensus.leave();
+    for (auto& [context, group] : known_agreements.get().groups) group->announce();
 }
 
 void close_agreements(const comm::Comm& comm) {
@@ -310,7 +342,10 @@ void close_agreements(const comm::Comm& comm) {
     Known& all = known_agreements.get();
     all.closed.push_back(found->first);
     if (all.closed.size() <= kClosedKept) return;
-    all.groups.erase(all.closed.front());
+    // A member may still need these decisions after a failure, so each gets them now.
+    const auto oldest = all.groups.find(all.closed.front());
+    oldest->second->announce();
+    all.groups.erase(oldest);
     all.closed.pop_front();
 }
 

@@ -29,7 +29,8 @@ Task shrink(comm::Comm& comm, comm::Comm*& result);
 /// still wait for a decision that it would have got from a failed one.
 void announce_decisions();
 
-/// Notes that a communicator is destroyed. Its decisions are kept, those of at most kClosedKept communicators.
+/// Notes that a communicator is destroyed. Its decisions are kept, those of at most kClosedKept communicators; the oldest are sent to all
+/// living members before they are dropped.
 void close_agreements(const comm::Comm& comm);
 inline constexpr size_t kClosedKept = 64;
 

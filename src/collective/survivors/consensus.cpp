@@ -4,13 +4,26 @@
 
 namespace starling::collective {
 
+namespace {
+
+using Members = Ballot::Members;
+
+bool includes(const Members& all, const Members& part) {
+    for (size_t i = 0; i < all.size(); ++i)
+        if (part[i] & ~all[i]) return false;
+    return true;
+}
+
+void unite(Members& all, const Members& more) {
+    for (size_t i = 0; i < all.size(); ++i) all[i] |= more[i];
+}
+
+}  // namespace
+
 void Ballot::merge(const Ballot& other) {
     flag &= other.flag;
     unsettled = std::max(unsettled, other.unsettled);
-    for (size_t i = 0; i < failed.size(); ++i) {
-        failed[i] |= other.failed[i];
-        acknowledged[i] &= other.acknowledged[i];
-    }
+    for (size_t i = 0; i < acknowledged.size(); ++i) acknowledged[i] &= other.acknowledged[i];
 }
 
 bool Ballot::all_acknowledged() const {
@@ -19,26 +32,34 @@ bool Ballot::all_acknowledged() const {
     return true;
 }
 
-Consensus::Consensus(int members, int me, Outside& outside)
-    : outside_(outside), n_(members), me_(me), sum_(members), heard_(static_cast<size_t>(members)) {}
+Consensus::Consensus(int members, int me, Outside& outside, const Members& excluded)
+    : outside_(outside),
+      n_(members),
+      me_(me),
+      sum_(members),
+      excluded_(Ballot::words(members)),
+      confirmed_(excluded),
+      asking_(Ballot::words(members)) {
+    collect_exclusions();
+}
 
 /// Returns the parent; kNobody if this member is the root.
 int Consensus::parent() const {
     for (int above = me_; above != 0;) {
         above &= above - 1;
-        if (!outside_.has_failed(above)) return above;
+        if (!excludes(above)) return above;
     }
     for (int lowest = 0; lowest < me_; ++lowest)
-        if (!outside_.has_failed(lowest)) return lowest;
+        if (!excludes(lowest)) return lowest;
     return kNobody;
 }
 
-/// Visits the nearest living members below a member, until a visit returns false. Returns whether all did not.
+/// Visits the nearest remaining members below a member, until a visit returns false. Returns whether all did not.
 template <class Visit>
-bool Consensus::each_living_below(int member, Visit visit) const {
+bool Consensus::each_remaining_below(int member, Visit visit) const {
     for (int bit = 1; member + bit < n_ && (member & bit) == 0; bit *= 2) {
         const int below = member + bit;
-        if (!(outside_.has_failed(below) ? each_living_below(below, visit) : visit(below))) return false;
+        if (!(excludes(below) ? each_remaining_below(below, visit) : visit(below))) return false;
     }
     return true;
 }
@@ -46,48 +67,148 @@ bool Consensus::each_living_below(int member, Visit visit) const {
 /// Visits the children of this member, until a visit returns false. Returns whether all did not.
 template <class Visit>
 bool Consensus::each_child(Visit visit) const {
-    if (!each_living_below(me_, visit)) return false;
+    if (!each_remaining_below(me_, visit)) return false;
     if (me_ == 0 || parent() != kNobody) return true;
-    // The root also has the members whose ancestors have all failed.
-    return each_living_below(0, [&](int member) { return member == me_ || visit(member); });
+    // The root also has the members whose ancestors are all excluded.
+    return each_remaining_below(0, [&](int member) { return member == me_ || visit(member); });
+}
+
+bool Consensus::has_matching_vote(int child) const {
+    const auto vote = votes_.find(child);
+    return vote != votes_.end() && vote->second == excluded_;
 }
 
 void Consensus::vote(const Ballot& mine) {
     sum_.merge(mine);
     voted_ = true;
-    if (!decided_) advance();
+    note_failures();
+    advance();
 }
 
 void Consensus::advance() {
     if (!voted_ || decided_) return;
-    if (!each_child([this](int child) { return heard_[static_cast<size_t>(child)]; })) return;
-    // A failed child may not have voted; its failure is then part of the decision.
+    if (Ballot::contains(confirmed_, me_)) return end_excluded();
+    if (!each_child([this](int child) { return has_matching_vote(child); })) return;
+    sum_.failed = excluded_;
+    if (const int to = parent(); to != kNobody) return vote_to(to);
+    sum_.context = outside_.draw_context();
+    decide(Ballot(sum_), me_);
+}
+
+void Consensus::vote_to(int member) {
+    if (member == sent_to_ && sent_excluding_ == excluded_) return;
+    sent_to_ = member;
+    sent_excluding_ = excluded_;
+    outside_.send(member, BallotKind::vote, sum_);
+}
+
+/// Ends the agreement of a member that is excluded, if no other member is left that could send it a decision. Nobody else gets this result.
+void Consensus::end_excluded() {
     for (int m = 0; m < n_; ++m)
-        if (outside_.has_failed(m)) Ballot::insert(sum_.failed, m);
-    const int to = parent();
-    if (to == kNobody) {
-        sum_.context = outside_.draw_context();
-        return decide(sum_, me_);
+        if (!excludes(m)) return;
+    sum_.failed = excluded_;
+    std::fill(sum_.acknowledged.begin(), sum_.acknowledged.end(), 0);
+    sum_.context = outside_.draw_context();
+    decided_ = is_alone_ = true;
+}
+
+/// Adds the failures that the detector reports now.
+void Consensus::collect_exclusions() {
+    for (int m = 0; m < n_; ++m) {
+        if (m == me_ || !outside_.has_failed(m)) continue;
+        Ballot::insert(excluded_, m);
+        if (m > me_ || outside_.has_ended(m)) Ballot::insert(confirmed_, m);
     }
-    if (to == sent_to_) return;
-    sent_to_ = to;
-    outside_.send(to, BallotKind::vote, sum_);
+    unite(excluded_, confirmed_);
+}
+
+void Consensus::exclude(const Members& members) {
+    const Members before = excluded_, confirmed_before = confirmed_;
+    unite(confirmed_, members);
+    collect_exclusions();
+    if (excluded_ == before && confirmed_ == confirmed_before) return;
+    notify_excluded(before);
+    if (decided_) return is_alone_ ? void() : send_decision_up(kNobody);
+    send_exclusions();
+    advance();
+}
+
+void Consensus::note_failures() { exclude(Members(confirmed_.size())); }
+
+/// Notifies the members that live, although they are excluded now and were not `before`.
+void Consensus::notify_excluded(const Members& before) {
+    for (int m = 0; m < n_; ++m) {
+        if (m == me_ || !excludes(m) || Ballot::contains(before, m) || outside_.has_failed(m)) continue;
+        if (!decided_)
+            send_exclusions(m);
+        else if (!is_alone_)
+            outside_.send(m, BallotKind::decision, sum_);
+    }
+}
+
+/// Sends the sets to the children whose votes are missing: they may know fewer exclusions, and may regard another member as their parent. A
+/// member that is excluded sends them to all, so that each of these sends it the decision.
+void Consensus::send_exclusions() {
+    if (excludes(me_)) {
+        for (int m = 0; m < n_; ++m)
+            if (m != me_ && !outside_.has_failed(m)) send_exclusions(m);
+        return;
+    }
+    each_child([this](int child) {
+        if (!has_matching_vote(child)) send_exclusions(child);
+        return true;
+    });
+}
+
+/// Sends the sets, unless the member has got them already: so members that disagree for a time do not answer each other for ever.
+void Consensus::send_exclusions(int member) {
+    std::pair<Members, Members>& sent = sent_sets_[member];
+    if (sent.first == excluded_ && sent.second == confirmed_) return;
+    sent = {excluded_, confirmed_};
+    Ballot sets(n_);
+    sets.failed = excluded_;
+    sets.acknowledged = confirmed_;
+    outside_.send(member, BallotKind::exclusions, sets);
+}
+
+/// Handles that a member suspects `suspects`, and may not require of others to exclude them.
+void Consensus::note_suspicions(int from, const Members& suspects) {
+    Ballot by(n_);
+    Ballot::insert(by.failed, from);
+    if (Ballot::contains(suspects, me_)) note_suspicion_of_me(by.failed);
+    for (int m = 0; m < n_; ++m)
+        if (m != me_ && Ballot::contains(suspects, m) && !excludes(m)) outside_.send(m, BallotKind::suspicion, by);
 }
 
 void Consensus::decide(const Ballot& decision, int from) {
     sum_ = decision;
     decided_ = true;
-    sent_to_ = parent();
-    if (sent_to_ != kNobody && sent_to_ != from) outside_.send(sent_to_, BallotKind::decision, sum_);
+    unite(confirmed_, sum_.failed);
+    collect_exclusions();
+    sent_to_ = kNobody;
+    send_decision_up(from);
     // A member that has voted here may not be a child yet, because it knows of more failures than this member.
-    each_child([this](int child) { return heard_[static_cast<size_t>(child)] = true; });
+    Members receivers(excluded_);
+    unite(receivers, asking_);
+    each_child([&](int child) {
+        Ballot::insert(receivers, child);
+        return true;
+    });
     for (int m = 0; m < n_; ++m)
-        if (heard_[static_cast<size_t>(m)] && m != from && m != sent_to_ && !outside_.has_failed(m))
+        if (Ballot::contains(receivers, m) && m != me_ && m != from && m != sent_to_ && !outside_.has_failed(m))
             outside_.send(m, BallotKind::decision, sum_);
 }
 
+/// Sends the decision to the parent, unless it has it.
+void Consensus::send_decision_up(int from) {
+    const int above = parent();
+    if (above == sent_to_) return;
+    sent_to_ = above;
+    if (above != kNobody && above != from) outside_.send(above, BallotKind::decision, sum_);
+}
+
 void Consensus::leave() {
-    if (!decided_) return;
+    if (!decided_ || is_alone_) return;
     for (int m = 0; m < n_; ++m)
         if (m != me_ && !outside_.has_failed(m)) outside_.send(m, BallotKind::decision, sum_);
 }
@@ -95,21 +216,57 @@ void Consensus::leave() {
 void Consensus::receive(int from, BallotKind kind, const Ballot& ballot) {
     if (outside_.has_failed(from)) return;
     if (decided_) {
-        if (kind == BallotKind::vote) outside_.send(from, BallotKind::decision, sum_);
+        if (kind != BallotKind::decision && !is_alone_) outside_.send(from, BallotKind::decision, sum_);
         return;
     }
-    if (kind == BallotKind::decision) return decide(Ballot(ballot), from);
+    if (kind != BallotKind::decision) Ballot::insert(asking_, from);
+    switch (kind) {
+        case BallotKind::vote:
+            return receive_vote(from, ballot);
+        case BallotKind::decision:
+            // The remaining members may decide without one that is excluded. This member has no part in that if it is excluded, too.
+            if (excludes(me_) || !excludes(from)) decide(Ballot(ballot), from);
+            return;
+        case BallotKind::exclusions:
+            return receive_exclusions(from, ballot);
+        case BallotKind::suspicion:
+            return note_suspicion_of_me(ballot.failed);
+    }
+}
+
+void Consensus::receive_vote(int from, const Ballot& ballot) {
+    if (excludes(from)) return send_exclusions(from);
+    const auto [vote, is_first] = votes_.try_emplace(from, ballot.failed);
+    if (!is_first && includes(vote->second, ballot.failed)) return;  // votes may overtake each other; the newest excludes most
+    vote->second = ballot.failed;
     sum_.merge(ballot);
-    heard_[static_cast<size_t>(from)] = true;
+    if (ballot.failed != excluded_) {
+        sent_sets_.erase(from);  // it answers if it knows more
+        send_exclusions(from);
+    }
     advance();
 }
 
-void Consensus::note_failures() {
-    if (!decided_) return advance();
-    const int above = parent();
-    if (above == sent_to_) return;
-    sent_to_ = above;
-    if (above != kNobody) outside_.send(above, BallotKind::decision, sum_);
+void Consensus::receive_exclusions(int from, const Ballot& ballot) {
+    const Members &excluded = ballot.failed, &confirmed = ballot.acknowledged;
+    if (excludes(from)) {
+        if (!Ballot::contains(confirmed, from)) send_exclusions(from);
+        return;
+    }
+    exclude(confirmed);
+    if (decided_) return is_alone_ ? void() : outside_.send(from, BallotKind::decision, sum_);
+    Members suspects(excluded);
+    for (size_t i = 0; i < suspects.size(); ++i) suspects[i] &= ~confirmed[i];
+    note_suspicions(from, suspects);
+    if (!decided_ && !(includes(confirmed, confirmed_) && includes(excluded, excluded_))) send_exclusions(from);
+}
+
+/// Excludes the higher members that suspect this one: they do not receive its messages.
+void Consensus::note_suspicion_of_me(const Members& by) {
+    Members higher(by.size());
+    for (int m = me_ + 1; m < n_; ++m)
+        if (Ballot::contains(by, m)) Ballot::insert(higher, m);
+    exclude(higher);
 }
 
 }  // namespace starling::collective
