@@ -31,6 +31,13 @@ struct KeptSentence {
     char text[kSentenceRoom];
 };
 
+// Programs compare codes with the classes of fault tolerance, as Open MPI and the examples of ULFM's authors do. So the codes of these
+// errors are their classes, and each class keeps only its latest sentence.
+constexpr int kFirstLatest = MPIX_ERR_PROC_FAILED;
+constexpr int kLatest = MPIX_ERR_REVOKED - kFirstLatest + 1;
+
+bool keeps_latest(int code) { return code >= kFirstLatest && code < kFirstLatest + kLatest; }
+
 STARLING_STATE Mutex sentence_mutex;
 // The ring of sentences. Entry n has the serials that are n modulo kSentences; its memory is allocated at its first use. Allocated at once,
 // the ring would cost the first failure 33 page faults, which delay all ranks that learn of a death.
@@ -38,6 +45,8 @@ STARLING_STATE KeptSentence* kept[kSentences];
 STARLING_STATE uint32_t next_serial = kCounterStart % kSerials;
 // Number of codes made so far, at most kSerials.
 STARLING_STATE uint32_t made = 0;
+// The latest sentences of the classes of fault tolerance.
+STARLING_STATE KeptSentence* latest[kLatest];
 
 uint32_t serial_of(int code) { return static_cast<uint32_t>(code) >> kClassBits & (kSerials - 1); }
 
@@ -49,6 +58,7 @@ bool can_have_sentence(int error_class) {
 }
 
 KeptSentence* entry_of(int code) {
+    if (keeps_latest(code)) return latest[code - kFirstLatest];
     if (code < kMark) return nullptr;  // MPI_SUCCESS is not the code 0 of an unused entry
     KeptSentence* entry = kept[serial_of(code) % kSentences];
     return entry && entry->code == code ? entry : nullptr;
@@ -67,11 +77,11 @@ int keep_sentence(int error, const char* function) {
     const std::string_view text = failure_text();
     if (text.empty() || !can_have_sentence(error) || config().error_codes == ErrorCodes::classes) return error;
     const MutexGuard guard(sentence_mutex);
-    KeptSentence*& entry = kept[next_serial % kSentences];
+    KeptSentence*& entry = keeps_latest(error) ? latest[error - kFirstLatest] : kept[next_serial % kSentences];
     // Out of memory may be what has failed, so an allocation that fails is not an error.
     if (!entry) entry = new (std::nothrow) KeptSentence;
     if (!entry) return error;
-    entry->code = new_code(error);
+    entry->code = keeps_latest(error) ? error : new_code(error);
     entry->function = function;
     const size_t length = std::min(text.size(), kSentenceRoom - 1);
     std::memcpy(entry->text, text.data(), length);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "comm/error_codes.h"
+#include "mpi-ext.h"
 #include "mpi.h"
 
 namespace starling::comm {
@@ -47,6 +48,15 @@ TEST(ErrorSentences, ErrorsWithoutSentenceStayAsTheyAre) {
     fail(MPI_ERR_RANK, "a sentence");
     for (const int error : {MPI_SUCCESS, MPI_ERR_IN_STATUS, MPI_ERR_PENDING, MPI_ERR_LASTCODE, add_class(), -1})
         EXPECT_EQ(keep_sentence(error, "MPI_Send"), error);
+}
+
+TEST(ErrorSentences, CodesOfFaultToleranceAreClassesWithTheLatestSentence) {
+    EXPECT_EQ(keep_sentence(fail(MPIX_ERR_REVOKED, "the first sentence"), "MPI_Send"), MPIX_ERR_REVOKED);
+    EXPECT_EQ(keep_sentence(fail(MPIX_ERR_PROC_FAILED, "another class"), "MPI_Send"), MPIX_ERR_PROC_FAILED);
+    EXPECT_EQ(text_of(MPIX_ERR_REVOKED), "the first sentence");
+    keep_sentence(fail(MPIX_ERR_REVOKED, "the second sentence"), "MPI_Recv");
+    EXPECT_EQ(text_of(MPIX_ERR_REVOKED), "the second sentence");
+    EXPECT_EQ(class_of(MPIX_ERR_REVOKED), MPIX_ERR_REVOKED);
 }
 
 TEST(ErrorSentences, OverwrittenSentenceLeavesTheTextOfTheClass) {

@@ -99,8 +99,7 @@ int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubjec
     error = class_for_program(error);
     // A reference is held because the handler may free itself or raise errors, and other threads may set another handler.
     comm::Errhandler* handler = comm::retain_from(place);
-    if (handler->action == comm::HandlerAction::return_handle || handler->action == comm::HandlerAction::call)
-        error = comm::keep_sentence(error, calling);
+    error = comm::keep_sentence(error, calling);
     switch (handler->action) {
         case comm::HandlerAction::fatal:
         case comm::HandlerAction::abort:

@@ -148,6 +148,13 @@ inline void note_error(MPI_Status* statuses, int n, int error, int& first_error)
     if (statuses) statuses[n].MPI_ERROR = error;
 }
 
+/// Raises the first error of several requests; no effect for MPI_SUCCESS. The handler gets the error of the request, while the call returns
+/// MPI_ERR_IN_STATUS if there are statuses that tell it (MPI 5.0 section 9.3.1).
+int raise_of_several(comm::Comm* comm, const MPI_Status* statuses, int first_error) {
+    const int error = raise(comm, first_error);
+    return error && statuses ? MPI_ERR_IN_STATUS : error;
+}
+
 constinit const progress::WaitSite kWaitSite{.report_wait = message::report_request};
 
 /// Returns the active request behind a handle, or null. A thread that has released the lock must call this function again, because another
@@ -214,8 +221,7 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, bool wait
         note_error(statuses, i, error, first_error);
     }
     if (!first_error) return MPI_SUCCESS;
-    // Without statuses, only the return value can report the error.
-    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
+    const int error = raise_of_several(comm, statuses, first_error);
     if (comm) comm->release();
     return error;
 }
@@ -285,7 +291,7 @@ int complete_some(int count, MPI_Request handles[], int* outcount, int indices[]
     }
     *outcount = n;
     if (!first_error) return MPI_SUCCESS;
-    const int error = raise(comm, statuses ? MPI_ERR_IN_STATUS : first_error);
+    const int error = raise_of_several(comm, statuses, first_error);
     if (comm) comm->release();
     return error;
 }
@@ -506,7 +512,7 @@ int Request_get_status_all(int count, const MPI_Request handles[], int* flag, MP
             fill_empty(status);
         note_error(statuses, i, error, first_error);
     }
-    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error);
+    return raise_of_several(nullptr, statuses, first_error);
 }
 
 int Request_get_status_any(int count, const MPI_Request handles[], int* indx, int* flag, MPI_Status* status) {
@@ -543,7 +549,7 @@ int Request_get_status_some(int incount, const MPI_Request handles[], int* outco
         indices[n++] = i;
     }
     *outcount = any ? n : MPI_UNDEFINED;
-    return raise(nullptr, first_error && statuses ? MPI_ERR_IN_STATUS : first_error);
+    return raise_of_several(nullptr, statuses, first_error);
 }
 
 namespace {
