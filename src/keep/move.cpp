@@ -27,11 +27,7 @@ class Move {
 
     MoveResult run() {
         if (has_store) settle(store);
-        // Not a duplicate: that would copy the program's attributes. Like all constructors it succeeds on all members or on none.
-        if (const int code = MPI_Comm_split(comm, 0, 0, &wire)) return {refuse(code), false};
-        MPI_Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
-        MPI_Comm_size(wire, &size);
-        MPI_Comm_rank(wire, &rank);
+        if (const int error = create_wire()) return {refuse(error), false};
         try {
             copy();
         } catch (const std::bad_alloc&) {
@@ -50,6 +46,18 @@ class Move {
     }
 
   private:
+    /// Creates the store's communicator. Returns an error on all members if one of them has failed.
+    int create_wire() {
+        // If a member dies in another constructor, this may succeed on some members and fail on others, which then would not meet again.
+        if (const int code = MPIX_Comm_shrink(comm, &wire)) return code;
+        MPI_Comm_set_errhandler(wire, MPI_ERRORS_RETURN);
+        int wanted = 0;
+        MPI_Comm_size(comm, &wanted);
+        MPI_Comm_size(wire, &size);
+        MPI_Comm_rank(wire, &rank);
+        return size == wanted ? MPI_SUCCESS : MPIX_ERR_PROC_FAILED;
+    }
+
     static int refuse(int code) {
         int error = MPI_SUCCESS;
         MPI_Error_class(code, &error);

@@ -21,9 +21,10 @@
  * communicator is revoked meanwhile, however, some may return MPIX_ERR_REVOKED; what then counts is known after starling_keep_move.
  * After MPIX_ERR_PROC_FAILED or MPIX_ERR_REVOKED, every save and fetch fails with one of the two until the store has been moved.
  *
- * Failures. If a process does not call a collective function of the store because it has noticed a failure, it must call MPIX_Comm_revoke with
- * the store's communicator. The function then returns MPIX_ERR_REVOKED in the other processes. The communicator needs an error handler that
- * returns, such as MPI_ERRORS_RETURN.
+ * Failures. If a process does not call starling_keep_save or starling_keep_fetch because it has noticed a failure, it must call MPIX_Comm_revoke
+ * with the store's communicator. The function then returns MPIX_ERR_REVOKED in the other processes. The communicator needs an error
+ * handler that returns, such as MPI_ERRORS_RETURN. The other collective functions wait for all living processes, like MPIX_Comm_shrink, and a
+ * revocation does not end them.
  *
  * Threads. One thread at a time may use a store, and only one store of a communicator. Different stores of different communicators may be used
  * at the same time if MPI's thread level is MPI_THREAD_MULTIPLE.
@@ -96,7 +97,8 @@ int starling_keep_latest(starling_keep store, const char* name, long long* versi
 
 /* Moves the store to the intra-communicator `comm`, and makes again the copies that have been lost. Collective over `comm`: its processes call it
  * that have the store, and the others call starling_keep_create. A process of the old communicator that lives, but is not in `comm`,
- * calls starling_keep_free instead. The old communicator need not exist any more.
+ * calls starling_keep_free instead. The old communicator need not exist any more. The call includes an MPIX_Comm_shrink of `comm`; if that
+ * shows that a process of `comm` has failed, the move fails on all processes.
  *
  * If `comm` has as many processes as the old one, each rank gets a copy of the blocks whose owner had that rank: give substitutes the ranks
  * of those that failed. In other communicators, as from MPIX_Comm_shrink, survivors keep their blocks, and the processes with the second

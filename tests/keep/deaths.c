@@ -33,9 +33,9 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     count_step();
     return PMPI_Wait(request, status);
 }
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* result) {
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm* result) {
     count_step();
-    return PMPI_Comm_split(comm, color, key, result);
+    return PMPIX_Comm_shrink(comm, result);
 }
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* result) {
     count_step();
