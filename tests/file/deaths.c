@@ -1,5 +1,6 @@
-// Files whose members die: `deaths close FOLDER RANK US`, `deaths sync FOLDER BACKING RANK`. The survivors close a file that is deleted on
-// close, or store their writes. A rank that dies at once is killed before the call; otherwise US microseconds after all have begun it.
+// Files whose members die: `deaths close FOLDER RANK US`, `deaths sync FOLDER BACKING RANK`, `deaths calls FOLDER - RANK`. The survivors close
+// a file that is deleted on close, store their writes, or call every function. A rank that dies at once is killed before the call; otherwise US
+// microseconds after all have begun it.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi-ext.h>
@@ -80,16 +81,66 @@ static void test_sync(const char* folder, const char* backing) {
     printf("rank %d has stored its data\n", rank);
 }
 
+#define FAILS(call) EXPECT_INT(class_of(call), MPIX_ERR_PROC_FAILED)
+
+/// Calls that need the dead rank fail on all survivors and do not wait. Calls that need no other process work.
+static void test_calls(const char* folder) {
+    char byte = 'x';
+    MPI_Request request;
+    MPI_Offset at;
+    MPI_File file = open_file(folder, MPI_MODE_DELETE_ON_CLOSE);
+    begin();
+    if (rank == doomed) die_after(0);
+    FAILS(MPI_File_write_at_all(file, rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    FAILS(MPI_File_read_all(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    FAILS(MPI_File_write_ordered(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_iwrite_at_all(file, rank, &byte, 1, MPI_BYTE, &request));
+    FAILS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_File_write_all_begin(file, &byte, 1, MPI_BYTE));
+    FAILS(MPI_File_write_all_end(file, &byte, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_ordered_begin(file, &byte, 1, MPI_BYTE));
+    FAILS(MPI_File_read_ordered_end(file, &byte, MPI_STATUS_IGNORE));
+    FAILS(MPI_File_set_size(file, 100));
+    FAILS(MPI_File_preallocate(file, 100));
+    FAILS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    FAILS(MPI_File_set_atomicity(file, 1));
+    FAILS(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
+    FAILS(MPI_File_set_info(file, MPI_INFO_NULL));
+    // The shared pointer is at rank 0.
+    const int error = MPI_File_write_shared(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (doomed == 0 && error != MPI_SUCCESS) FAILS(error);
+    if (doomed != 0) OK(error);
+    OK(MPI_File_write_at(file, 50 + rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(file, 50 + rank, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_size(file, &at));
+    FAILS(MPI_File_close(&file));
+    // The survivors open the file anew.
+    MPI_Comm survivors;
+    OK(MPIX_Comm_shrink(MPI_COMM_WORLD, &survivors));
+    char path[4000];
+    snprintf(path, sizeof path, "%s/file", folder);
+    OK(MPI_File_open(survivors, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                     &file));
+    OK(MPI_File_write_ordered(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_size(file, &at));
+    EXPECT_INT(at, size - 1);
+    OK(MPI_File_close(&file));
+    OK(MPI_Comm_free(&survivors));
+    printf("rank %d has ended all calls\n", rank);
+}
+
 int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    CHECK(argc == 5, "arguments: close FOLDER RANK US, or sync FOLDER BACKING RANK");
+    CHECK(argc == 5, "arguments: close FOLDER RANK US, sync FOLDER BACKING RANK, or calls FOLDER - RANK");
     const int closes = strcmp(argv[1], "close") == 0;
     doomed = atoi(argv[closes ? 3 : 4]);
     if (closes)
         test_close(argv[2], atol(argv[4]));
+    else if (strcmp(argv[1], "calls") == 0)
+        test_calls(argv[2]);
     else
         test_sync(argv[2], argv[3]);
     OK(MPI_Finalize());
