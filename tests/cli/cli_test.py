@@ -122,6 +122,7 @@ class ExitCodes(unittest.TestCase):
         self.assertEqual(run("mpiexec", "-n", "1", "sh", "-c", "kill -9 $$")[0], 128 + 9)
         self.assertEqual(run("mpiexec", "-n", "1", "/nowhere/at/all")[0], 127)
         self.assertEqual(run("mpiexec", "--timeout", "1", "-n", "1", "sleep", "60")[0], 124)
+        self.assertEqual(run("mpiexec", "-n", "1", "sleep", "60", MPIEXEC_TIMEOUT="1")[0], 124)
 
     def test_one_table(self):
         """docs/exit-codes.md and the manual pages have the rows of tools/manual/exit-codes.tsv."""

@@ -64,6 +64,17 @@ TEST(Options, TakeOneDashOrTwoAndAttachedValues) {
     EXPECT_EQ(good({"--timeout=9", "a"}).timeout_seconds, 9);
 }
 
+TEST(Options, TakeTheTimeLimitOfTheVariableThatOtherLaunchersHave) {
+    ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", "7", 1), 0);
+    EXPECT_EQ(good({"a"}).timeout_seconds, 7);
+    EXPECT_EQ(good({"--timeout", "9", "a"}).timeout_seconds, 9);
+    ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", "soon", 1), 0);
+    EXPECT_TRUE(mentions(bad({"a"}), "MPIEXEC_TIMEOUT"));
+    ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", "", 1), 0);
+    EXPECT_EQ(good({"a"}).timeout_seconds, 0);
+    ASSERT_EQ(unsetenv("MPIEXEC_TIMEOUT"), 0);
+}
+
 TEST(Options, SeveralCommandsGetNumbersAndTheirOwnOptions) {
     const Options options = good({"-x", "G=1", "-n", "2", "-wdir", "/tmp", "a", "b", ":", "-n", "3", "-env", "L", "2", "c"});
     ASSERT_EQ(options.programs.size(), 2u);

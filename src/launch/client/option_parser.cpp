@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "launch/client/config_file.h"
 #include "launch/client/option_help.h"
@@ -194,6 +195,7 @@ void OptionParser::take_config(const Given& given) {
 void OptionParser::finish() {
     if (!out_.debugged.empty()) out_.way = LaunchMethod::direct;  // before a batch job's hosts are looked up
     if (!rank_file_.empty()) place_by_ranks();
+    if (error_.empty()) take_time_limit();
     for (size_t i = 0; i < out_.programs.size(); ++i) {
         Program& program = out_.programs[i];
         program.environment.insert(program.environment.begin(), global_.begin(), global_.end());
@@ -208,6 +210,14 @@ void OptionParser::finish() {
     error_ = read_plan(plan_path_, out_.programs, plan);
     for (Program& program : out_.programs) plan.put_into(program.environment);
     out_.plan = std::make_shared<const Plan>(std::move(plan));
+}
+
+// Open MPI's and MPICH's variable for the time limit; the option takes precedence.
+void OptionParser::take_time_limit() {
+    const char* const told = std::getenv("MPIEXEC_TIMEOUT");
+    if (out_.timeout_seconds > 0 || !told || !*told) return;
+    const std::string name = "MPIEXEC_TIMEOUT", value = told;
+    read_timeout({name, value, value});
 }
 
 void OptionParser::place_by_ranks() {

@@ -49,6 +49,7 @@ class OptionParser {
     static std::string unknown_option(std::string_view given, std::string_view name);
     void take_config(const Given& given);
     void finish();
+    void take_time_limit();
     void place_by_ranks();
 
     // Options that set one member.
