@@ -194,11 +194,9 @@ void remove_created(const File& file) {
 /// Undoes an opening that has failed on all members. After a death some members may have opened the file, so it stays.
 int undo_opening(File& file, int error) {
     const collective::ErrorHere result(error);
-    if (file.amode & MPI_MODE_CREATE && !is_death(error)) {
-        remove_created(file);
-        // No member may create the file anew before it is removed.
-        collective::agree(*file.comm, MPI_SUCCESS, "file");
-    }
+    if (!is_death(error)) remove_created(file);
+    // No member may create the file anew before it is removed. All members take part, since their access modes and errors may differ.
+    collective::agree(*file.comm, MPI_SUCCESS, "file");
     destroy(file);
     return result.or_else(MPI_SUCCESS);
 }

@@ -205,7 +205,8 @@ static void errors(void) {
     EXPECT_ERROR(MPI_File_set_size(file, 10), MPI_ERR_READ_ONLY);
     OK(MPI_File_close(&file));
 
-    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                     &file));
     EXPECT_ERROR(MPI_File_read(file, &number, 1, MPI_INT, &status), MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_ERROR(MPI_File_read_at(file, 0, &number, 1, MPI_INT, &status), MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_ERROR(MPI_File_seek(file, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
@@ -223,10 +224,18 @@ static void errors_on_one(void) {
     if (size == 1) return;
     new_file_name(name);
     const int odd = rank == size - 1;
-    EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, name, odd ? MPI_MODE_CREATE : MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
-                 MPI_ERR_AMODE);
-    EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | (odd ? MPI_MODE_WRONLY : MPI_MODE_RDWR), MPI_INFO_NULL, &file),
+    EXPECT_ERROR(
+        MPI_File_open(MPI_COMM_WORLD, name, odd ? MPI_MODE_CREATE : MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+        MPI_ERR_AMODE);
+    EXPECT_ERROR(
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | (odd ? MPI_MODE_WRONLY : MPI_MODE_RDWR), MPI_INFO_NULL, &file),
+        MPI_ERR_NOT_SAME);
+    // Only some members ask for a file that may be created, and removed again.
+    EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | (odd ? 0 : MPI_MODE_CREATE), MPI_INFO_NULL, &file),
                  MPI_ERR_NOT_SAME);
+    if (rank == 0) CHECK(access(name, F_OK) != 0, "the open that failed left a file");
+    EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | (odd ? MPI_MODE_CREATE : 0), MPI_INFO_NULL, &file),
+                 MPI_ERR_NO_SUCH_FILE);
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     char other[300];
     snprintf(other, sizeof other, "%s_other", name);
@@ -237,7 +246,8 @@ static void errors_on_one(void) {
     if (odd) OK(MPI_File_delete(other, MPI_INFO_NULL));
     // Between hosts the names are compared, and not the files.
     if (on_one_host())
-        EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, odd ? other : name, MPI_MODE_RDWR, MPI_INFO_NULL, &second), MPI_ERR_NO_SUCH_FILE);
+        EXPECT_ERROR(MPI_File_open(MPI_COMM_WORLD, odd ? other : name, MPI_MODE_RDWR, MPI_INFO_NULL, &second),
+                     MPI_ERR_NO_SUCH_FILE);
     EXPECT_ERROR(MPI_File_set_size(file, odd ? 5 : 6), MPI_ERR_NOT_SAME);
     EXPECT_ERROR(MPI_File_set_size(file, odd ? -5 : 6), MPI_ERR_ARG);
     EXPECT_ERROR(MPI_File_set_atomicity(file, odd), MPI_ERR_NOT_SAME);
@@ -282,8 +292,10 @@ static void view_during_writes(void) {
         const MPI_Offset start = (MPI_Offset)(i * size + rank) * (MPI_Offset)sizeof numbers[i];
         for (int k = 0; k < kInts; k++) numbers[i][k] = (i * size + rank) * kInts + k;
         OK(MPI_File_set_view(file, start, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
-        if (i % 2) OK(MPI_File_iwrite_at(file, 0, numbers[i], kInts, MPI_INT, &requests[i]));
-        else OK(MPI_File_iwrite_at_all(file, 0, numbers[i], kInts, MPI_INT, &requests[i]));
+        if (i % 2)
+            OK(MPI_File_iwrite_at(file, 0, numbers[i], kInts, MPI_INT, &requests[i]));
+        else
+            OK(MPI_File_iwrite_at_all(file, 0, numbers[i], kInts, MPI_INT, &requests[i]));
     }
     OK(MPI_Waitall(kWrites, requests, MPI_STATUSES_IGNORE));
     settle(file);
