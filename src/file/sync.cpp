@@ -65,7 +65,7 @@ int sync(File& file, int error) {
     if (error || !is_death(result)) return result;
     // The process that should have stored this one's writes may have died, so each survivor stores the file.
     const collective::ErrorHere death(result);
-    system_call([&] { return file.system->sync(); });
+    if (const int failed = system_call([&] { return file.system->sync(); })) return fail_of(failed, "synchronize", file.name);
     return death.or_else(MPI_SUCCESS);
 }
 

@@ -1,9 +1,8 @@
 // A rank dies while others receive from MPI_ANY_SOURCE. A blocking receive fails; a non-blocking one is pending until the failure is
 // acknowledged, keeps its place in the order of receives, and then gets its message.
 #include <mpi-ext.h>
-#include <signal.h>
 
-#include "check.h"
+#include "death.h"
 
 static int rank, size;
 
@@ -96,8 +95,7 @@ int main(int argc, char** argv) {
     MPI_Comm comm;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank == size - 1) raise(SIGKILL);
+    kill_when_all_are_ready(MPI_COMM_WORLD, size - 1);
     if (rank == 1) receive(comm);
     if (rank == 0) send_to(1, comm);
     if (rank == 1) puts("every receive went on");

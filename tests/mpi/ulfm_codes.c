@@ -1,9 +1,8 @@
 // The codes of failed processes and revoked communicators are their classes, so that programs may compare them. Their text still names the
 // call and the cause. Also: the error handler gets these codes from MPI_Waitall, and the names without X.
 #include <mpi-ext.h>
-#include <signal.h>
 
-#include "check.h"
+#include "death.h"
 
 static void expect_text(int code, const char* part) {
     char text[MPI_MAX_ERROR_STRING];
@@ -54,8 +53,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     OK(MPI_Comm_rank(comm, &rank));
     OK(MPI_Comm_size(comm, &size));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank == size - 1) raise(SIGKILL);
+    kill_when_all_are_ready(MPI_COMM_WORLD, size - 1);
     OK(MPIX_Comm_shrink(comm, &left));
     survive(comm, size - 1, left);
     OK(MPI_Comm_free(&left));

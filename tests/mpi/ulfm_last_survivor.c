@@ -1,10 +1,9 @@
 // The last living rank of a communicator: once it has acknowledged the failures, its non-blocking receives from MPI_ANY_SOURCE wait for
 // messages that it sends to itself, without further errors. A blocking receive fails, because nobody can send while it waits.
 #include <mpi-ext.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "death.h"
 
 static void survive(MPI_Comm comm) {
     MPI_Request early, late;
@@ -36,12 +35,9 @@ static void survive(MPI_Comm comm) {
 }
 
 int main(int argc, char** argv) {
-    int rank;
     OK(MPI_Init(&argc, &argv));
-    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank == 1) raise(SIGKILL);
+    kill_when_all_are_ready(MPI_COMM_WORLD, 1);
     survive(MPI_COMM_WORLD);
     puts("the last rank received what it sent to itself");
     OK(MPI_Finalize());

@@ -1,8 +1,8 @@
 // A job spawns another one and merges with it; then a child dies. Both jobs revoke, agree on and shrink the inter-communicator and the merged
 // communicator, and use the results.
 #include <mpi-ext.h>
-#include <signal.h>
 
+#include "death.h"
 #include "dynamic.h"
 
 enum { kChildren = 3 };
@@ -42,12 +42,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(merged, MPI_ERRORS_RETURN));
     const int first_child = n - kChildren, doomed = first_child + 1;
-    int me;
-    OK(MPI_Comm_rank(merged, &me));
-    if (me != doomed) OK(MPI_Send(NULL, 0, MPI_INT, doomed, 7, merged));
-    for (int r = 0; me == doomed && r < n - 1; ++r)
-        OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 7, merged, MPI_STATUS_IGNORE));
-    if (me == doomed) raise(SIGKILL);
+    kill_when_all_are_ready(merged, doomed);
     use_until_failure(merged);
     EXPECT_INT(flag_of(merged), 6);
     OK(MPIX_Comm_shrink(merged, &living));

@@ -4,9 +4,14 @@
 
 int main(void) {
     static long word;
+    static int ready;
     shmem_init();
-    shmem_barrier_all();
-    if (shmem_my_pe() == shmem_n_pes() - 1) raise(SIGKILL);
+    const int doomed = shmem_n_pes() - 1;
+    if (shmem_my_pe() == doomed) {
+        shmem_int_wait_until(&ready, SHMEM_CMP_EQ, doomed);  // no other PE starts up any more
+        raise(SIGKILL);
+    }
+    shmem_int_atomic_inc(&ready, doomed);
     shmem_long_wait_until(&word, SHMEM_CMP_NE, 0);
     shmem_finalize();
     return 0;
