@@ -269,6 +269,29 @@ void dynamic() {
     OK(MPI_Win_free(&win));
 }
 
+/// A shared window in which only ranks with even numbers have memory, each apart from the others.
+void shared_apart() {
+    MPI_Comm host;
+    MPI_Info info;
+    MPI_Win win;
+    int *mine, *theirs, unit, rank, size;
+    MPI_Aint bytes;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    OK(MPI_Comm_rank(host, &rank));
+    OK(MPI_Comm_size(host, &size));
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+    OK(MPI_Win_allocate_shared(rank % 2 == 0 ? 64 : 0, sizeof(int), info, host, &mine, &win));
+    for (int r = 0; r < size; ++r) {
+        OK(MPI_Win_shared_query(win, r, &bytes, &unit, &theirs));
+        EXPECT_INT(bytes, r % 2 == 0 ? 64 : 0);
+        CHECK((theirs != nullptr) == (r % 2 == 0), "the memory of rank %d is at %p", r, static_cast<void*>(theirs));
+    }
+    OK(MPI_Win_free(&win));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Comm_free(&host));
+}
+
 /// In a shared window, each rank changes the next rank's memory by direct stores and by RMA calls.
 void shared() {
     MPI_Comm host;
@@ -394,6 +417,7 @@ int main(int argc, char** argv) {
         refused(allocate);
     }
     shared();
+    shared_apart();
     without_the_target();
     dynamic();
     OK(MPI_Finalize());

@@ -106,6 +106,12 @@ void* predefined_attribute(Window& window, int keyval) {
     }
 }
 
+/// Returns whether each process's memory is apart from that of the others, as the hint asks.
+bool is_apart(const Window& window) {
+    const std::string* const value = window.info.find("alloc_shared_noncontig");
+    return value && *value == "true";
+}
+
 }  // namespace
 
 int bad_win(MPI_Win handle) {
@@ -153,6 +159,8 @@ int Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, CountOut disp_unit, 
         const window::WindowTarget& remote = window::get_or_create_target(*w, rank);
         base = window::address_of(remote);
         if (base) *size = static_cast<MPI_Aint>(remote.bytes);
+        // Programs expect this of memory that is apart: MPICH and Open MPI return null for it.
+        if (remote.bytes == 0 && is_apart(*w)) base = nullptr;
         disp_unit.set(remote.disp_unit);
     }
     std::memcpy(baseptr, &base, sizeof base);
