@@ -222,8 +222,8 @@ class Move {
         const auto lacks = std::find_if(plan.missing.begin(), plan.missing.end(), [](uint64_t bytes) { return bytes > 0; });
         if (lacks == plan.missing.end()) return MPI_SUCCESS;
         return fail(MPI_ERR_NO_MEM,
-                    "the store has moved, but rank %d needs %llu bytes more than its bound for second copies; blocks have one "
-                    "copy until the next save",
+                    "the store has moved, but rank %d needs %llu bytes more than its bound for second copies; some blocks have "
+                    "one copy until two later versions are saved",
                     static_cast<int>(lacks - plan.missing.begin()), static_cast<unsigned long long>(*lacks));
     }
 

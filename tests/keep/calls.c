@@ -132,16 +132,40 @@ static void test_moves(void) {
     for (int owner = 0; owner < size; ++owner) expect_block(store, 0, owner, 1);
     KEEP_OK(save(store, 0, rank, 2));
     for (int owner = 0; owner < size; ++owner) expect_block(store, 0, owner, 2);
-    // A process without memory for second copies keeps the store from making them, not from moving.
-    starling_keep other;
-    KEEP_OK(starling_keep_create(MPI_COMM_WORLD, leaves ? 3000 : STARLING_KEEP_UNBOUNDED, &other));
-    static char memory[1500];
-    KEEP_OK(starling_keep_save(other, "a", memory, leaves ? 1500 : rank == size - 2 ? 0 : 1500, 1));
-    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &fewer));
-    KEEP_OK(starling_keep_move(other, fewer));
-    KEEP_OK(starling_keep_free(&other));
-    OK(MPI_Comm_free(&fewer));
     KEEP_OK(starling_keep_free(&store));
+}
+
+/// Rank 0 has no memory for the second copy of the block of its new ward. The store moves all the same.
+static void test_bound_of_move(void) {
+    starling_keep store;
+    MPI_Comm fewer;
+    static char memory[1000];
+    const int leaves = rank == size - 1;
+    KEEP_OK(starling_keep_create(MPI_COMM_WORLD, rank ? STARLING_KEEP_UNBOUNDED : 4000, &store));
+    for (int version = 0; version < 2; ++version) {
+        fill_bytes(memory, sizeof memory, key_of(0, rank, version));
+        KEEP_OK(starling_keep_save(store, "a", memory, sizeof memory, version));
+    }
+    OK(MPI_Comm_split(MPI_COMM_WORLD, leaves, 0, &fewer));
+    if (leaves) {
+        KEEP_OK(starling_keep_free(&store));
+        OK(MPI_Comm_free(&fewer));
+        return;
+    }
+    EXPECT_INT(starling_keep_move(store, fewer), MPI_ERR_NO_MEM);
+    expect_message("the store has moved, but rank 0 needs 2000 bytes more than its bound");
+    for (int owner = 0; owner < size; ++owner) {
+        for (long long version = 0; version < 2; ++version) {
+            size_t bytes = sizeof memory;
+            KEEP_OK(starling_keep_fetch(store, "a", owner, memory, &bytes, &version));
+            EXPECT_INT(first_wrong_byte(memory, bytes, key_of(0, owner, version)), -1);
+        }
+    }
+    // A save drops a version, so its copies fit; the second save drops the last block of the process that has left.
+    for (int version = 2; version < 4; ++version) KEEP_OK(starling_keep_save(store, "a", memory, sizeof memory, version));
+    KEEP_OK(starling_keep_move(store, fewer));
+    KEEP_OK(starling_keep_free(&store));
+    OK(MPI_Comm_free(&fewer));
 }
 
 int main(int argc, char** argv) {
@@ -155,6 +179,7 @@ int main(int argc, char** argv) {
     test_bound();
     test_arguments();
     if (size > 1) test_moves();
+    if (size > 2 && on_one_host()) test_bound_of_move();
     OK(MPI_Finalize());
     return 0;
 }
