@@ -28,17 +28,18 @@ class World {
         for (int i = 0; i < doomed; ++i) lives(pick(n_)) = pick(3 * n_);
         lives(pick(n_)) = std::nullopt;  // at least one member lives
     }
-    /// A world in which `pairs` pairs of members lose their connection, and at most `most_doomed` members fail.
+    /// A world in which `pairs` pairs of members lose their connection, and at most `most_doomed` members fail. If it is one pair, only one of
+    /// its members may notice this.
     World(int members, unsigned seed, int pairs, int most_doomed) : n_(members), random_(seed) {
         for (int m = 0; m < n_; ++m) members_.push_back(std::make_unique<Member>(*this, m));
         const int doomed = std::min(pick(n_), most_doomed);
         for (int i = 0; i < doomed; ++i) lives(pick(n_)) = pick(3 * n_);
         for (int i = 0; i < pairs; ++i)
-            if (const int a = pick(n_), b = pick(n_); a < b) wrong_.emplace_back(a, b);
+            if (const int a = pick(n_), b = pick(n_); a < b) wrong_.push_back({a, b, pairs == 1 ? 1 + pick(3) : 3});
     }
     /// Returns whether no living member reaches both members of a pair, so that each of them decides for itself.
     bool splits() {
-        for (const auto& [a, b] : wrong_) {
+        for (const auto& [a, b, sides] : wrong_) {
             bool has_witness = !alive(a) || !alive(b);
             for (int m = 0; m < n_; ++m) has_witness |= m != a && m != b && alive(m) && reaches(a, m) && reaches(b, m);
             if (!has_witness) return true;
@@ -109,6 +110,10 @@ class World {
     }
 
   private:
+    /// Two members that cannot communicate. `sides`: which of them regards the other as failed, 1 the lower one, 2 the higher one, 3 both.
+    struct WrongPair {
+        int lower, higher, sides;
+    };
     struct Message {
         BallotKind kind;
         Ballot ballot;
@@ -164,19 +169,25 @@ class World {
         if (lives(m) && *lives(m) > 0) --*lives(m);
     }
 
-    bool reaches(int a, int b) {
-        return std::find(wrong_.begin(), wrong_.end(), std::pair(std::min(a, b), std::max(a, b))) == wrong_.end();
+    bool reaches(int a, int b) const {
+        return std::none_of(wrong_.begin(), wrong_.end(), [=](const WrongPair& pair) {
+            return pair.lower == std::min(a, b) && pair.higher == std::max(a, b);
+        });
     }
-    /// Returns whether a lower member has regarded a member as failed wrongly.
+    /// Returns whether a member may be excluded although it lives.
     bool is_excluded(int m) const {
-        return std::any_of(wrong_.begin(), wrong_.end(), [m](const auto& pair) { return pair.second == m; });
+        return std::any_of(wrong_.begin(), wrong_.end(), [m](const WrongPair& pair) { return pair.higher == m; });
     }
     /// A member regards another one wrongly as failed: nothing is exchanged between them any more.
     bool disconnect() {
         std::vector<std::pair<int, int>> left;
-        for (const auto& [a, b] : wrong_)
-            for (const auto& [m, other] : {std::pair(a, b), std::pair(b, a)})
-                if (alive(m) && !member(m).left && !member(m).known[static_cast<size_t>(other)]) left.emplace_back(m, other);
+        const auto collect = [&](int m, int other) {
+            if (alive(m) && !member(m).left && !member(m).known[static_cast<size_t>(other)]) left.emplace_back(m, other);
+        };
+        for (const WrongPair& pair : wrong_) {
+            if (pair.sides & 1) collect(pair.lower, pair.higher);
+            if (pair.sides & 2) collect(pair.higher, pair.lower);
+        }
         if (left.empty()) return false;
         const auto [m, other] = left[static_cast<size_t>(pick(static_cast<int>(left.size())))];
         sent_.erase({other, m});
@@ -224,7 +235,7 @@ class World {
     const int n_;
     std::mt19937 random_;
     std::vector<std::unique_ptr<Member>> members_;
-    std::vector<std::pair<int, int>> wrong_;  ///< pairs of members that cannot communicate, the lower one first
+    std::vector<WrongPair> wrong_;
     std::map<std::pair<int, int>, std::deque<Message>> sent_;
 };
 
@@ -247,7 +258,7 @@ TEST(Consensus, LargeGroupsDecideAlikeWhoeverFails) {
 }
 
 TEST(Consensus, APairThatCannotCommunicateGetsTheDecisionOfTheOthers) {
-    for (unsigned seed = 1; seed <= 30000; ++seed) {
+    for (unsigned seed = 1; seed <= 10000; ++seed) {
         World world(static_cast<int>(3 + seed % 9), seed, 1, 0);
         world.run();
         world.check("seed " + std::to_string(seed));
@@ -258,7 +269,7 @@ TEST(Consensus, APairThatCannotCommunicateGetsTheDecisionOfTheOthers) {
 
 TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
     unsigned checked = 0;
-    for (unsigned seed = 1; seed <= 30000; ++seed) {
+    for (unsigned seed = 1; seed <= 10000; ++seed) {
         World world(static_cast<int>(3 + seed % 9), seed, 1 + static_cast<int>(seed % 4), 3);
         world.run();
         if (world.splits()) continue;
@@ -266,7 +277,7 @@ TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
         world.check("seed " + std::to_string(seed));
         if (HasFailure()) return;
     }
-    EXPECT_GT(checked, 20000u);
+    EXPECT_GT(checked, 6000u);
 }
 
 TEST(Consensus, VoteOfOneMemberIsTheDecision) {

@@ -128,7 +128,11 @@ void Consensus::exclude(const Members& members) {
     collect_exclusions();
     if (excluded_ == before && confirmed_ == confirmed_before) return;
     notify_excluded(before);
-    if (decided_) return is_alone_ ? void() : send_decision_up(kNobody);
+    if (decided_) {
+        if (is_alone_) return;
+        send_decision_up(kNobody);
+        return request_forwarding(before);
+    }
     send_exclusions();
     advance();
 }
@@ -197,6 +201,38 @@ void Consensus::decide(const Ballot& decision, int from) {
     for (int m = 0; m < n_; ++m)
         if (Ballot::contains(receivers, m) && m != me_ && m != from && m != sent_to_ && !outside_.has_failed(m))
             outside_.send(m, BallotKind::decision, sum_);
+    request_forwarding(sum_.failed);
+}
+
+/// Returns whether a member may wait for this one's decision, because it may regard this one as its parent.
+bool Consensus::may_wait_for_me(int member) const {
+    if (Ballot::contains(asking_, member) || parent() == kNobody) return true;
+    while (member > me_) member &= member - 1;
+    return member == me_;
+}
+
+/// Asks the two lowest remaining members for sending the decision to those that this one suspects now, and not `before`, if these may live
+/// and wait for it.
+void Consensus::request_forwarding(const Members& before) {
+    bool needed = false;
+    for (int m = 0; m < n_ && !needed; ++m)
+        needed = m != me_ && excludes(m) && may_wait_for_me(m) && !Ballot::contains(before, m) &&
+                 !Ballot::contains(sum_.failed, m) && outside_.has_failed(m) && !outside_.has_ended(m);
+    int asked = 0;
+    for (int m = 0; needed && m < n_ && asked < 2; ++m) {
+        if (m == me_ || excludes(m)) continue;
+        send_exclusions(m);
+        ++asked;
+    }
+}
+
+/// Answers a member that has not decided, or cannot send the decision to all.
+void Consensus::answer_with_decision(int from, const Members& suspects) {
+    if (is_alone_) return;
+    outside_.send(from, BallotKind::decision, sum_);
+    for (int m = 0; m < n_; ++m)
+        if (m != me_ && m != from && Ballot::contains(suspects, m) && !excludes(m))
+            outside_.send(m, BallotKind::decision, sum_);
 }
 
 /// Sends the decision to the parent, unless it has it.
@@ -216,8 +252,8 @@ void Consensus::leave() {
 void Consensus::receive(int from, BallotKind kind, const Ballot& ballot) {
     if (outside_.has_failed(from)) return;
     if (decided_) {
-        if (kind != BallotKind::decision && !is_alone_) outside_.send(from, BallotKind::decision, sum_);
-        return;
+        if (kind == BallotKind::decision) return;
+        return answer_with_decision(from, kind == BallotKind::suspicion ? Members(excluded_.size()) : ballot.failed);
     }
     if (kind != BallotKind::decision) Ballot::insert(asking_, from);
     switch (kind) {
@@ -254,7 +290,7 @@ void Consensus::receive_exclusions(int from, const Ballot& ballot) {
         return;
     }
     exclude(confirmed);
-    if (decided_) return is_alone_ ? void() : outside_.send(from, BallotKind::decision, sum_);
+    if (decided_) return answer_with_decision(from, excluded);
     Members suspects(excluded);
     for (size_t i = 0; i < suspects.size(); ++i) suspects[i] &= ~confirmed[i];
     note_suspicions(from, suspects);

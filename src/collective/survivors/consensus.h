@@ -16,6 +16,7 @@
 //   - The suspicion of a lower member is not followed, because both would lose the other. It is reported to the suspected member
 //     (BallotKind::suspicion). If this member lives, it excludes the one that suspects it; if not, all detectors report it in the end.
 //   - A member that is excluded learns this from the others. It does not vote any more, and waits for their decision.
+// The one that suspects may be the only one that notices: a member that cannot send a decision to a suspected one asks others for it.
 // Two members without a third that reaches both decide each for itself.
 #pragma once
 
@@ -112,6 +113,9 @@ class Consensus {
     void receive_exclusions(int from, const Ballot& ballot);
     void note_suspicion_of_me(const Ballot::Members& by);
     void decide(const Ballot& decision, int from);
+    bool may_wait_for_me(int member) const;
+    void request_forwarding(const Ballot::Members& before);
+    void answer_with_decision(int from, const Ballot::Members& suspects);
     void send_decision_up(int from);
 
     Outside& outside_;
