@@ -70,8 +70,10 @@ TEST(Options, TakeTheTimeLimitOfTheVariableThatOtherLaunchersHave) {
     EXPECT_EQ(good({"--timeout", "9", "a"}).timeout_seconds, 9);
     ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", "soon", 1), 0);
     EXPECT_TRUE(mentions(bad({"a"}), "MPIEXEC_TIMEOUT"));
-    ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", "", 1), 0);
-    EXPECT_EQ(good({"a"}).timeout_seconds, 0);
+    for (const char* none : {"", "0", "-1"}) {
+        ASSERT_EQ(setenv("MPIEXEC_TIMEOUT", none, 1), 0);
+        EXPECT_EQ(good({"a"}).timeout_seconds, 0) << none;
+    }
     ASSERT_EQ(unsetenv("MPIEXEC_TIMEOUT"), 0);
 }
 

@@ -217,6 +217,7 @@ void OptionParser::take_time_limit() {
     const char* const told = std::getenv("MPIEXEC_TIMEOUT");
     if (out_.timeout_seconds > 0 || !told || !*told) return;
     const std::string name = "MPIEXEC_TIMEOUT", value = told;
+    if (value == "0" || value == "-1") return;  // no limit
     read_timeout({name, value, value});
 }
 
