@@ -27,9 +27,11 @@ Group* number_all(Group* local, Group* remote, bool local_first) {
     return local_first ? concatenate(*local, *remote) : concatenate(*remote, *local);
 }
 
-void revoke_collectives(message::MatchContext& channel) {
-    const auto* const comm = static_cast<const Comm*>(channel.owner);
-    if (comm && comm->collective_state) comm->collective_state->revoke();
+void note_revocation(message::MatchContext& channel) {
+    auto* const comm = const_cast<Comm*>(static_cast<const Comm*>(channel.owner));
+    if (!comm) return;
+    if (comm->collective_state) comm->collective_state->revoke();
+    if (comm->on_revoked && &channel == &comm->collective) comm->on_revoked(*comm);
 }
 
 uint64_t on_plane(uint64_t context, Plane plane) { return context | static_cast<uint64_t>(plane); }
@@ -122,7 +124,7 @@ void drop(Comm* comm) {
 
 void make_predefined() {
     progress::teller_upcalls.communicator = describe_communicator;
-    message::on_revoked = revoke_collectives;
+    message::on_revoked = note_revocation;
     KeptMemory::fill();
     const link::Process me = link::self();
     const auto& header = me.job->segment().header();

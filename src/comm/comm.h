@@ -115,6 +115,8 @@ struct Comm {
     message::MatchContext collective;
     std::unique_ptr<CollectiveState> collective_state;
     KnownFailures failures;
+    /// Function called when this communicator was revoked, before its messages end. Set by the window or file that it belongs to; null: none.
+    void (*on_revoked)(Comm&) = nullptr;
 
     Errhandler* errhandler;           ///< error handler of the communicator; never null
     bool errhandler_was_set = false;  ///< whether MPI_Comm_set_errhandler was called

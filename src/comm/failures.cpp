@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "message/revocation.h"
 #include "message/suspended_receive.h"
+#include "progress/engine.h"
 
 namespace starling::comm {
 
@@ -10,7 +12,8 @@ const KnownFailures& known_failures(Comm& comm) {
     const message::Roster& members = comm.collective.roster();
     std::vector<int>& ranks = comm.failures.ranks;
     for (int r = 0; r < members.size(); ++r)
-        if (link::has_failed_or_ended(members.at(r)) && std::find(ranks.begin(), ranks.end(), r) == ranks.end()) ranks.push_back(r);
+        if (link::has_failed_or_ended(members.at(r)) && std::find(ranks.begin(), ranks.end(), r) == ranks.end())
+            ranks.push_back(r);
     return comm.failures;
 }
 
@@ -23,6 +26,13 @@ void acknowledge(Comm& comm, size_t count) {
     }
     message::resume_acknowledged(comm.point_to_point);
 }
+
+void revoke(Comm& comm) {
+    message::revoke(comm.collective);
+    progress::notify();
+}
+
+void announce_revocation(const Comm& comm) { message::announce_revocation(comm.collective); }
 
 Group* failed_group(const Comm& comm, size_t count) {
     GroupBuilder builder;

@@ -1,4 +1,5 @@
-// The failures of a communicator's members, as this process knows them (MPIX_Comm_get_failed, MPIX_Comm_ack_failed). All calls are local.
+// The failures of a communicator's members, as this process knows them (MPIX_Comm_get_failed, MPIX_Comm_ack_failed), and the revocation of
+// communicators and of the windows and files that own one. No call waits.
 #pragma once
 
 #include "comm/comm.h"
@@ -10,6 +11,12 @@ const KnownFailures& known_failures(Comm& comm);
 
 /// Acknowledges the first `count` known failures; fewer if fewer are known. Receives from MPI_ANY_SOURCE then wait for the other members.
 void acknowledge(Comm& comm, size_t count);
+
+/// Revokes the communicator at all its members (message/revocation.h). No effect if it is revoked already.
+void revoke(Comm& comm);
+/// Notifies all members of a revoked communicator once more: those that this process has not notified must learn of the revocation before
+/// they learn what this process does next.
+void announce_revocation(const Comm& comm);
 
 /// Returns the group of the first `count` known failures, with one reference.
 Group* failed_group(const Comm& comm, size_t count);

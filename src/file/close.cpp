@@ -6,9 +6,13 @@
 #include "collective/collective_request.h"
 #include "collective/communicator/creation.h"
 #include "collective/survivors/agreements.h"
+#include "comm/failures.h"
 #include "file/file.h"
 #include "file/file_table.h"
+#include "file/revocation.h"
+#include "file/shared_pointer.h"
 #include "file/system_call.h"
+#include "file/two_phase_buffers.h"
 #include "link/job.h"
 
 namespace starling::file {
@@ -84,10 +88,35 @@ int remove_at_first(File& file) {
     return collective::agree(*file.comm, failed, "removal of the file");
 }
 
+/// Closes a revoked file here, where no member dies. Other members may still use its shared memory, since they do not know of the revocation
+/// yet, so this memory is never freed.
+int close_alone(File& file) {
+    const int failed = close_here(file);
+    const collective::ErrorHere here(failed);
+    file.shared->is_kept = true;
+    if (file.buffers) file.buffers->leave_memory();
+    comm::announce_revocation(*file.comm);
+    const bool removes = file.comm->rank == 0 && file.amode & MPI_MODE_DELETE_ON_CLOSE;
+    const collective::ErrorHere result(here.or_else(removes ? remove_here(file) : MPI_SUCCESS));
+    destroy(file);
+    return result.or_else(MPI_SUCCESS);
+}
+
+/// Returns the result of closing a file: a revoked one is closed like any other.
+int result_of_closing(const File& file, int error) {
+    return is_revoked(file) && (error == MPIX_ERR_REVOKED || is_death(error)) ? MPI_SUCCESS : error;
+}
+
 }  // namespace
 
 int close(File& file, int error, bool& closed) {
+    const bool is_idle = error == MPI_SUCCESS;
     closed = may_close(file, error);
+    if (error == MPIX_ERR_REVOKED) revoke(file);  // a member has learned of it earlier
+    if (is_revoked(file) && !file.survives) {
+        closed = is_idle;
+        return closed ? close_alone(file) : error;
+    }
     if (!closed) return error;
     const collective::ErrorHere death(error);
     // No member uses the shared pointer any more once all have called this function.
@@ -97,7 +126,7 @@ int close(File& file, int error, bool& closed) {
         const int failed = file.survives ? remove_alive(file) : remove_at_first(file);
         error = first.or_else(failed);
     }
-    const collective::ErrorHere result(error);
+    const collective::ErrorHere result(result_of_closing(file, error));
     destroy(file);
     return result.or_else(MPI_SUCCESS);
 }

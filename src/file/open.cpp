@@ -16,6 +16,7 @@
 #include "file/file.h"
 #include "file/file_table.h"
 #include "file/gather.h"
+#include "file/revocation.h"
 #include "file/shared_pointer.h"
 #include "file/system_call.h"
 #include "link/job.h"
@@ -191,10 +192,10 @@ void remove_created(const File& file) {
     });
 }
 
-/// Undoes an opening that has failed on all members. After a death some members may have opened the file, so it stays.
+/// Undoes an opening that has failed on all members. After a death or a revocation some members may have opened the file, so it stays.
 int undo_opening(File& file, int error) {
     const collective::ErrorHere result(error);
-    if (!is_death(error)) remove_created(file);
+    if (!is_death(error) && error != MPIX_ERR_REVOKED) remove_created(file);
     // No member may create the file anew before it is removed. All members take part, since their access modes and errors may differ.
     collective::agree(*file.comm, MPI_SUCCESS, "file");
     destroy(file);
@@ -254,6 +255,7 @@ int open(comm::Comm& comm, const OpenArguments& arguments, File*& opened) {
     own->name = ("file " + arguments.name).substr(0, MPI_MAX_OBJECT_NAME - 1);  // as reports of waits show it
     File& file = *make_file();
     file.comm = own;
+    end_accesses_at_revocation(file);
     file.name = arguments.name;
     file.amode = arguments.amode;
     file.survives = survives_deaths(*own);

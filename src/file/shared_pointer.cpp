@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "collective/collective_request.h"
+#include "file/revocation.h"
 #include "link/job.h"
 #include "link/peer.h"
 #include "progress/engine.h"
@@ -44,6 +45,7 @@ class WordAwaiter {
 };
 
 collective::Task update(File& file, const datatype::Op& op, int64_t operand, int64_t& before) {
+    if (is_revoked(file)) co_return why_revoked();
     WordAwaiter word(file.shared->target, op, operand, before);
     co_return co_await word;
 }
@@ -53,7 +55,7 @@ collective::Task update(File& file, const datatype::Op& op, int64_t operand, int
 SharedPointer::~SharedPointer() {
     if (!word) return;
     rma::withdraw(target.key);
-    if (word != &plain) rma::free(word);
+    if (word != &plain && !is_kept) rma::free(word);
 }
 
 int create_shared_pointer(File& file, SharedPointerAddress& address) {

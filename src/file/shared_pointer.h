@@ -29,6 +29,7 @@ struct SharedPointer {
     int64_t* word = nullptr;  ///< the word, at rank 0 only
     int64_t plain = 0;        ///< the word if rank 0 has no shared heap
     bool used = false;        ///< whether this process has used the pointer since the view was set
+    bool is_kept = false;     ///< whether the word is never freed, because other members may still update it
 };
 
 /// Creates the word, at rank 0. Returns an MPI error class with failure_text().

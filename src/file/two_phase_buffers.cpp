@@ -58,6 +58,12 @@ BlockBuffer TwoPhaseBuffers::half(std::byte* memory, int64_t most, int64_t turn)
     return {memory + which * block, DepositBits(memory + 2 * block + which * DepositBits::memory_for(most))};
 }
 
+void TwoPhaseBuffers::leave_memory() {
+    if (!shared_) return;
+    memory_ = nullptr;
+    shared_ = false;
+}
+
 void TwoPhaseBuffers::release() {
     if (shared_) rma::free(memory_);
     plain_.reset();

@@ -43,6 +43,9 @@ class TwoPhaseBuffers {
     /// Notes that an operation failed and may have left marked bits.
     void spoil() { spoilt_ = true; }
 
+    /// Lets go of the memory without freeing it, because other members may still write to it.
+    void leave_memory();
+
     /// Bytes of memory for two blocks of at most `most` bytes.
     static uint64_t memory_for(int64_t most) { return 2 * (static_cast<uint64_t>(most) + DepositBits::memory_for(most)); }
     /// Returns one half of memory for blocks of at most `most` bytes.

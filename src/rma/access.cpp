@@ -190,16 +190,21 @@ bool advance(Target& target) {
     return any;
 }
 
-void end_all(Target& target) {
+/// Ends the accesses that use packets with an error and its text.
+void end_all(Target& target, int error, const std::string& sentence) {
     for (Target::Accesses* list : {&target.issued, &target.waiting})
         while (Access* access = list->front()) {
             if (access->operation == AccessOperation::request_region) {
                 handle_device_region(*access, nullptr);
                 continue;
             }
-            fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank);
-            finish(*access, MPI_ERR_PROC_ABORTED);
+            finish(*access, fail(error, "%s", sentence.c_str()));
         }
+}
+
+void end_all_of_dead(Target& target) {
+    const std::string rank = std::to_string(target.peer->rank);
+    end_all(target, MPI_ERR_PROC_ABORTED, "rank " + rank + " has ended while its memory was accessed");
 }
 
 void refused(Access& access) {
@@ -259,8 +264,17 @@ void count_in_memory(profile::Traffic& traffic, AccessOperation operation, uint6
 int Target::fetch_error() {
     if (!error) return MPI_SUCCESS;
     const int taken = error;
-    error = MPI_SUCCESS;
+    error = ended;
     return fail(taken, "%s", sentence.c_str());
+}
+
+void end_accesses(Target& target, int error) {
+    const std::string sentence(failure_text());
+    target.ended = error;
+    drop_batch(target);
+    end_all(target, error, sentence);
+    target.error = error;
+    target.sentence = sentence;
 }
 
 void start(Access& access, Target& target) {
@@ -311,6 +325,7 @@ void copy_operand(Access& access) {
 
 void issue_as_packets(Access& access) {
     Target& target = *access.target;
+    if (target.ended) return finish(access, fail(target.ended, "%s", target.sentence.c_str()));
     target.waiting.push_back(&access);
     if (!target.peer->dead) advance(target);  // If the peer is dead, the next poll ends the access with an error.
     if (access.issued == 0) copy_operand(access);
@@ -352,7 +367,7 @@ bool poll_accesses() {
         Target* next = active->next(target);
         // After a failure a process may finalize while another one still uses a window; end the accesses to such a process.
         if (link::has_finalized(*target->peer)) {
-            end_all(*target);
+            end_all_of_dead(*target);
             any = true;
         } else {
             any |= advance(*target);

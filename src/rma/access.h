@@ -105,6 +105,7 @@ struct Target {
     bool by_ring = false;     ///< whether the last update was sent through a shared-memory ring
     bool in_order = false;    ///< whether the target is on another host, to which packets keep their order on every path
     int error = MPI_SUCCESS;  ///< first error of accesses without a waiting caller, until fetch_error()
+    int ended = MPI_SUCCESS;  ///< error of all accesses after end_accesses(), which fetch_error() then always returns
     std::string sentence;     ///< failure text that belongs to `error`
     using Accesses = List<Access, &Access::hook>;
     Accesses waiting;  ///< accesses of which packets are still to be sent, in order
@@ -123,6 +124,10 @@ struct Target {
 /// used. All use remote_block. A put uses origin; a get, result; an update, origin and update; a fetch_update, result as well. A
 /// compare_swap of one element uses swap, result and update.element. Offsets have been checked as far as possible.
 void start(Access& access, Target& target);
+
+/// Ends all accesses to the target that use packets or wait for a batch with `error` and failure_text(), and so all later ones. Answers that
+/// arrive later are ignored. Accesses by RDMA last until the device has completed them, because it may write to their buffers.
+void end_accesses(Target& target, int error);
 
 /// Waits until no access to the target is in progress.
 void wait_until_complete(Target& target);
@@ -179,6 +184,8 @@ void finish(Access& access, int error);
 void issue_as_packets(Access& access);
 bool send_question(Access& access);
 
+/// Discards the blocks of the batch.
+void drop_batch(Target& target);
 /// Makes the kernel copy the blocks of the batch; starts an access for each block if it cannot.
 void copy_batch(Target& target);
 inline void flush(Target& target) {

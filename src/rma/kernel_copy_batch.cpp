@@ -73,6 +73,11 @@ bool move_block(Target& target, AccessOperation operation, void* here, uint64_t 
     return true;
 }
 
+void drop_batch(Target& target) {
+    // The batch itself stays, since a copy_batch() of this target may be on the stack.
+    if (target.batch) target.batch->count = target.batch->bytes = 0;
+}
+
 void copy_batch(Target& target) {
     CopyBatch& batch = *target.batch;
     if (batch.count == 0) return;

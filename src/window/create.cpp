@@ -26,6 +26,7 @@
 #include "rma/memory.h"
 #include "window/epoch.h"
 #include "window/lock.h"
+#include "window/revocation.h"
 #include "window/window.h"
 
 namespace starling::window {
@@ -344,6 +345,7 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
         collective::stage_of(*window->comm)
             .create_as(collective::stage_of(comm), *window->comm, collective::exchange_of(*window->comm), claims[0].stage);
     all_windows.push_back(window);
+    end_accesses_at_revocation(*window);
     ++counters.windows;
     ++counters.windows_made;
     handle_stored_messages(*window);
@@ -355,10 +357,13 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
 
 int free(Window& window) {
     const int error = last_barrier(window);
+    if (is_revoked(window)) leave_revoked(window);
     delay_at("before a window's memory goes");
-    if (leave_board(window, error == MPI_SUCCESS)) rma::free(window.board_memory);
+    // The lock table of a revoked window is kept, because members that do not know of the revocation yet use it.
+    if (leave_board(window, error == MPI_SUCCESS && !is_revoked(window))) rma::free(window.board_memory);
+    const int result = is_revoked(window) ? MPI_SUCCESS : error;
     destroy(window);
-    return error;
+    return result;
 }
 
 WindowTarget& create_target(Window& window, int rank) {
@@ -373,7 +378,8 @@ WindowTarget& create_target(Window& window, int rank) {
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
     place->target.in_order = place->local < 0;
     if (place->local >= 0) map(window, *place, window.infos.near(place->local));
-    place->mapped = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC;
+    place->mapped =
+        place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC && !is_revoked(window);
     window.used.push_back(place.get());
     return *place;
 }

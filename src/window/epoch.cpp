@@ -11,6 +11,7 @@
 #include "message/point_to_point.h"
 #include "progress/engine.h"
 #include "window/lock.h"
+#include "window/revocation.h"
 
 namespace starling::window {
 
@@ -163,6 +164,7 @@ int fence(Window& window, int assertion) {
 }
 
 int start(Window& window, const comm::Group& group, int assertion) {
+    if (is_revoked(window)) return why_revoked();
     if (!is_free(window)) return not_now(window);
     const std::vector<int> ranks = ranks_of(window, group);
     if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
@@ -197,6 +199,7 @@ int complete(Window& window) {
 }
 
 int post(Window& window, const comm::Group& group, int assertion) {
+    if (is_revoked(window)) return why_revoked();
     if (window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is posted already: call MPI_Win_wait first");
     const std::vector<int> ranks = ranks_of(window, group);
     if (static_cast<int>(ranks.size()) != group.size()) return not_in_window();
@@ -225,11 +228,16 @@ int wait(Window& window, bool* flag) {
 }
 
 int lock(Window& window, LockHeld kind, int rank, int assertion) {
+    if (is_revoked(window)) return why_revoked();
     if (window.epoch != Epoch::locks && !is_free(window)) return not_now(window);
     WindowTarget& target = get_or_create_target(window, rank);
     if (target.held != LockHeld::no || target.asking)
         return fail(MPI_ERR_RMA_SYNC, "rank %d of the window is locked already: call MPI_Win_unlock first", rank);
     if (const int error = acquire_lock(window, target, assertion & MPI_MODE_NOCHECK ? LockHeld::unchecked : kind)) return error;
+    if (is_revoked(window)) {
+        release_lock(window, target);
+        return why_revoked();
+    }
     window.epoch = Epoch::locks;
     ++window.locked;
     return MPI_SUCCESS;
@@ -247,13 +255,17 @@ int unlock(Window& window, int rank) {
 }
 
 int lock_all(Window& window, int assertion) {
+    if (is_revoked(window)) return why_revoked();
     if (!is_free(window)) return not_now(window);
     window.epoch = Epoch::lock_all;
     window.unchecked = assertion & MPI_MODE_NOCHECK;
     // Loads and stores of mapped memory are accesses too (section 12.5.3), without any call, so these locks are acquired now. Locks of
     // processes on other hosts are acquired at the first access.
     if (!window.unchecked) acquire_whole_table(window);
-    return MPI_SUCCESS;
+    if (!is_revoked(window)) return MPI_SUCCESS;
+    release_all_locks(window);
+    window.epoch = Epoch::none;
+    return why_revoked();
 }
 
 int unlock_all(Window& window) {

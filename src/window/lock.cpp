@@ -17,6 +17,7 @@
 #include "progress/engine.h"
 #include "progress/wait_report.h"
 #include "transport/packet.h"
+#include "window/revocation.h"
 
 namespace starling::window {
 
@@ -137,6 +138,8 @@ WindowTarget* sender(Window& window, const link::Process& process) {
 
 /// Returns whether a thread waits for the answer to this request.
 bool is_awaited(const WindowTarget& remote, uint32_t number) { return remote.asking && remote.asked == number; }
+/// Returns whether this process has the lock of this request, so that its grant is a duplicate.
+bool is_held(const WindowTarget& remote, uint32_t number) { return remote.held != LockHeld::no && remote.asked == number; }
 
 void handle_message(Window& window, const link::Process& process, const LockMessage& message) {
     WindowTarget* const from = sender(window, process);
@@ -149,7 +152,10 @@ void handle_message(Window& window, const link::Process& process, const LockMess
                 serve_pending(window);
             return;
         case LockMessageKind::grant:
-            if (is_awaited(*from, message.number)) from->granted = true;
+            if (is_awaited(*from, message.number))
+                from->granted = true;
+            else if (!is_held(*from, message.number))  // the request was abandoned because of a revocation
+                send_lock_message(window, *from->target.peer, LockMessageKind::release, message.number);
             return;
         case LockMessageKind::later:
             if (is_awaited(*from, message.number)) request_remote(window, *from);
@@ -170,6 +176,8 @@ void answer(link::Peer& peer, const LockMessage& ask, LockMessageKind what) { se
 /// Keeps a request for an unknown window. A process has a window only after all members have reached the end of its creation. So if no
 /// window is being created here, the creation of this one has failed here, by a death that the sender did not notice.
 void store_early(link::Peer& peer, const LockMessage& message) {
+    // A grant for a request that was abandoned with a revoked window, which has been freed here.
+    if (message.what == LockMessageKind::grant) return answer(peer, message, LockMessageKind::release);
     if (message.what != LockMessageKind::request_shared && message.what != LockMessageKind::request_exclusive) return;
     if (making == 0) return answer(peer, message, LockMessageKind::never);
     const link::Process process{&peer.job, peer.rank};
@@ -256,8 +264,10 @@ int acquire_remote(Window& window, WindowTarget& remote, LockHeld kind) {
     remote.requests_exclusive = kind == LockHeld::exclusive;
     ++remote.asked;
     request_remote(window, remote);
-    wait_for_lock(window, remote, [&] { return remote.granted || remote.refused || link::has_finalized(peer); });
-    return remote.granted ? MPI_SUCCESS : gone(remote);
+    wait_for_lock(window, remote,
+                  [&] { return remote.granted || remote.refused || link::has_finalized(peer) || is_revoked(window); });
+    if (remote.granted) return MPI_SUCCESS;
+    return is_revoked(window) ? why_revoked() : gone(remote);
 }
 
 /// Serves the pending lock requests of other hosts after a release by this process. This process may compute from now on without polling,
@@ -289,9 +299,14 @@ int acquire_in_table(Window& window, WindowTarget& remote, LockHeld kind) {
     bool taken = false;
     wait_for_lock(window, remote, [&] {
         taken = had() || (bury_neighbours(window, target) && had());
-        return taken || remote.target.peer->dead;
+        return taken || remote.target.peer->dead || is_revoked(window);
     });
     if (--window.waiters == 0) window.board.end_wait(me);
+    if (!taken && is_revoked(window)) {
+        if (kind == LockHeld::exclusive) window.board.withdraw_exclusive(LockTable::holder_here(me), target);
+        ring_waiters(window, target);
+        return why_revoked();
+    }
     // The lock counts only if the target is alive. A process that noticed the target's death first may have released the target's locks, so
     // that this process acquired one.
     if (taken && !link::has_ended(window.comm->local_group().at(remote.rank))) return MPI_SUCCESS;
@@ -316,6 +331,7 @@ int acquire_unless_held(Window& window, WindowTarget& remote, LockHeld kind) {
 }  // namespace
 
 int acquire_lock(Window& window, WindowTarget& remote, LockHeld kind) {
+    if (is_revoked(window)) return why_revoked();
     if (!remote.target.peer) return MPI_ERR_PROC_ABORTED;
     if (remote.target.peer->dead) return gone(remote);
     const bool had = window.on_board && remote.local >= 0;
@@ -360,7 +376,7 @@ void release_all_locks(Window& window) {
 bool leave_board(Window& window, bool all_have_come) {
     if (window.neighbours.empty()) return false;
     if (all_have_come && window.size() > static_cast<int>(window.neighbours.size()))
-        progress::wait_until([&] { return window.desk.idle(); }, kForGivenBack);
+        progress::wait_until([&] { return window.desk.idle() || is_revoked(window); }, kForGivenBack);
     if (window.my_place != 0) {
         window.board.leave(place(window));
         ring_neighbour(window, 0);
@@ -369,7 +385,8 @@ bool leave_board(Window& window, bool all_have_come) {
     bool all = all_have_come;
     for (uint32_t who = 1; all && who < window.neighbours.size(); ++who) {
         const link::Process process = window.comm->local_group().at(window.neighbours[who]);
-        progress::wait_until([&] { return window.board.has_left(who) || link::has_ended(process); }, kForGivenBack);
+        progress::wait_until([&] { return window.board.has_left(who) || link::has_ended(process) || is_revoked(window); },
+                             kForGivenBack);
         all &= window.board.has_left(who);
     }
     return all;

@@ -9,6 +9,7 @@
 #include "progress/engine.h"
 #include "window/epoch.h"
 #include "window/mapped_access.h"
+#include "window/revocation.h"
 
 namespace starling::window {
 
@@ -185,6 +186,8 @@ int run_in_mapping(const rma::Target& target, const WindowOperation& asked, cons
 }  // namespace
 
 int run(Window& window, const WindowOperation& asked) {
+    if (is_revoked(window)) [[unlikely]]
+        return why_revoked();
     WindowTarget& to = get_or_create_target(window, asked.rank);
     if (asked.what <= AccessOperation::get) {
         const rma::LocalBuffer& local = asked.what == AccessOperation::put ? asked.origin : asked.result;
@@ -210,6 +213,8 @@ int run(Window& window, const WindowOperation& asked) {
 }
 
 int start(Window& window, const WindowOperation& asked, rma::Access& access) {
+    if (is_revoked(window)) [[unlikely]]
+        return why_revoked();
     WindowTarget& to = get_or_create_target(window, asked.rank);
     int error = check(window, asked, to, access.remote_block);
     if (!error) error = describe(asked, access);

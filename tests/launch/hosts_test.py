@@ -212,6 +212,12 @@ class Windows(HostsCase):
         code, out, err = self.over("a:2,b:1", "-n", 3, program)
         self.assertEqual((code, err), (0, ""), out)
 
+    def test_revoked_windows(self):
+        program = str(BUILD / "tests" / "mpi" / "ulfm_window")
+        for hosts in ("a:2,b:1", "a:1,b:2"):
+            code, out, err = self.over(hosts, "-n", 3, program)
+            self.assertEqual((code, err), (0, ""), out)
+
 
 class Streams(HostsCase):
     def test_output_of_all_hosts_is_whole(self):

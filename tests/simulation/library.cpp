@@ -159,6 +159,12 @@ void share_code(void* handle, const File& file, int fd) {
     }
 }
 
+template <class F>
+void find(void* handle, const char* name, F& function) {
+    function = reinterpret_cast<F>(dlsym(handle, name));
+    if (!function) give_up(name, "the library does not have it");
+}
+
 // The program is loaded while the library's copy still has its own name: share_code() maps the name that all copies have.
 Library* load(const std::string& name, size_t index, const std::string& program) {
     const File& file = contents(name);
@@ -174,8 +180,9 @@ Library* load(const std::string& name, size_t index, const std::string& program)
     if (!made->name) give_up("MPI_" #name, "the library does not have it");
 #include "functions.def"
 #undef FUNCTION
-    made->Phase_begin = reinterpret_cast<decltype(&MPIX_Phase_begin)>(dlsym(handle, "MPIX_Phase_begin"));
-    if (!made->Phase_begin) give_up("MPIX_Phase_begin", "the library does not have it");
+    find(handle, "MPIX_Phase_begin", made->Phase_begin);
+    find(handle, "MPIX_Win_revoke", made->Win_revoke);
+    find(handle, "MPIX_Win_is_revoked", made->Win_is_revoked);
 #define FUNCTION(name)                                                                                                      \
     made->shmem_##name = reinterpret_cast<decltype(&shmem::starling_shmem_##name)>(dlsym(handle, "starling_shmem_" #name)); \
     if (!made->shmem_##name) give_up("starling_shmem_" #name, "the library does not have it");

@@ -94,6 +94,8 @@ class Player {
     std::vector<int> meet(const Step& step, int word);
     [[noreturn]] void die();
     void survive(const Step& step);
+    void revoke_window(const Step& step, MPI_Comm living, int rank);
+    int wait_for_revocation(int what, MPI_Win win, MPI_Group all);
     void expect_class(int code, const char* what, std::initializer_list<int> classes);
     struct WindowUse;
     void use_window(const Step& step);

@@ -7,7 +7,6 @@
 #include "collective/collective_request.h"
 #include "collective/survivors/agreements.h"
 #include "comm/failures.h"
-#include "message/revocation.h"
 #include "mpi/common/check.h"
 #include "mpi/completion/request_handle.h"
 #include "progress/engine.h"
@@ -52,8 +51,7 @@ int Comm_revoke(MPI_Comm comm) {
     Lock lock;
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
-    message::revoke(c->collective);
-    progress::notify();
+    comm::revoke(*c);
     return MPI_SUCCESS;
 }
 

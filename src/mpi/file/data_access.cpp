@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/state.h"
 #include "message/status.h"
 #include "mpi/completion/request_handle.h"
 #include "mpi/file/file_access.h"
@@ -26,6 +27,16 @@ constexpr FileAccessKind kWriteAtAll{true, true, FilePointer::explicit_offset};
 constexpr FileAccessKind kWriteShared{true, false, FilePointer::shared};
 constexpr FileAccessKind kWriteOrdered{true, true, FilePointer::ordered};
 
+/// Number of accesses, for poll_sometimes().
+STARLING_STATE uint32_t accesses = 0;
+
+/// Polls now and then, because most accesses of one process need no poll: a loop of them would learn neither of a revocation nor of anything
+/// else. A poll takes much less time than the system calls of so many accesses.
+void poll_sometimes() {
+    constexpr uint32_t kAccessesPerPoll = 16;
+    if (++accesses % kAccessesPerPoll == 0) progress::poll();
+}
+
 void fill(MPI_Status* status, int64_t bytes) {
     progress::Outcome outcome;
     outcome.bytes = static_cast<uint64_t>(bytes);
@@ -35,6 +46,7 @@ void fill(MPI_Status* status, int64_t bytes) {
 /// A blocking access.
 int transfer(MPI_File fh, FileAccessKind kind, const AccessArguments& arguments, MPI_Status* status) {
     Lock lock;
+    poll_sometimes();
     File* f = file::from_handle(fh);
     if (!f) return bad_file(fh);
     profile::FileCall measured;
@@ -63,6 +75,7 @@ void release_unnamed(FileRequest& request) {
 /// there is no place for the request, the error is returned at once, and the others get it when their requests complete.
 int start(MPI_File fh, FileAccessKind kind, const AccessArguments& arguments, MPI_Request* request) {
     Lock lock;
+    poll_sometimes();
     File* f = file::from_handle(fh);
     if (!f) return bad_file(fh);
     if (!request && !kind.together) return null_argument(*f, "request");

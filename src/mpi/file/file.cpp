@@ -10,9 +10,12 @@
 #include "collective/comm_call.h"
 #include "collective/communicator/creation.h"
 #include "file/representation.h"
+#include "file/revocation.h"
 #include "file/shared_pointer.h"
 #include "file/system_call.h"
+#include "mpi-ext.h"
 #include "mpi/common/handles.h"
+#include "mpi/file/file_access.h"
 #include "mpi/file/file_check.h"
 #include "profile/files.h"
 #include "progress/engine.h"
@@ -49,6 +52,14 @@ int check_idle(const File& file, uint32_t blocking_accesses = 0) {
 /// Waits until the non-blocking and split operations in progress, which use the present view and hints, have moved their data.
 void wait_until_quiet(const File& file) {
     progress::wait_until([&file] { return file.open_requests == 0; });
+}
+
+/// Ends the operations of a revoked file, which all end soon. A split one is freed, since no second half can follow.
+void end_operations(File& file) {
+    wait_until_quiet(file);
+    if (!file.split) return;
+    free_file_request(*static_cast<FileRequest*>(file.split));
+    file.split = nullptr;
 }
 
 int check_whence(int whence) {
@@ -214,6 +225,12 @@ MPI_Datatype give_handle(const Datatype* type) {
 
 }  // namespace
 
+int raise_error(File& file, int error) {
+    // A collective operation of the file's communicator has the text of communicators.
+    if (error == MPIX_ERR_REVOKED) error = file::why_revoked();
+    return raise_through(file.errhandler, comm::HandlerKind::file, {.file = file::to_handle(&file)}, error);
+}
+
 int raise_without_file(int error) {
     if (error == MPI_SUCCESS) return error;
     return raise_through(comm::file_handler, comm::HandlerKind::file, {.file = MPI_FILE_NULL}, error);
@@ -265,7 +282,11 @@ int File_close(MPI_File* fh) {
     const std::string name = f->name;
     comm::Errhandler* handler = comm::retain_from(f->errhandler);
     bool closed = false;
-    int error = file::close(*f, check_idle(*f, f->blocking_accesses), closed);
+    int error = MPI_SUCCESS;
+    do {  // again if the file was revoked meanwhile
+        if (file::is_revoked(*f)) end_operations(*f);
+        error = file::close(*f, check_idle(*f, f->blocking_accesses), closed);
+    } while (!closed && error == MPI_ERR_OTHER && file::is_revoked(*f) && !f->survives);
     if (!closed) {
         handler->release();
         return raise(*f, error);

@@ -11,6 +11,7 @@
 #include "collective/collective.h"
 #include "collective/communicator/creation.h"
 #include "file/representation.h"
+#include "file/revocation.h"
 #include "file/shared_pointer.h"
 #include "file/two_phase.h"
 #include "mpi/completion/request_handle.h"
@@ -116,7 +117,7 @@ int FileAccess::prepare(File& file, FileAccessKind kind, const AccessArguments& 
             for (View* view : {&views_[1], &views_[2]}) *view = View::all(exchange);
         number_ = exchange.calls();
     }
-    error_ = error ? error : check(arguments);
+    error_ = error ? error : file::is_revoked(file) ? file::why_revoked() : check(arguments);
     if (!error_) error_ = take_position(arguments.offset);
     if (error_) {
         text_ = failure_text();

@@ -8,11 +8,12 @@ namespace starling::mpi {
 
 using file::File;
 
+[[gnu::cold]] int raise_error(File& file, int error);
 /// Reports an error on a file and returns the code for the caller; does nothing for MPI_SUCCESS.
 inline int raise(File& file, int error) {
     if (error == MPI_SUCCESS) [[likely]]
         return error;
-    return raise_through(file.errhandler, comm::HandlerKind::file, {.file = file::to_handle(&file)}, error);
+    return raise_error(file, error);
 }
 /// Reports an error that belongs to no open file, on the error handler of MPI_FILE_NULL.
 [[gnu::cold]] int raise_without_file(int error);

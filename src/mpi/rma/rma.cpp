@@ -11,6 +11,7 @@
 #include "rma/access.h"
 #include "window/mapped_access.h"
 #include "window/operation.h"
+#include "window/revocation.h"
 
 namespace starling::mpi {
 
@@ -62,13 +63,15 @@ class RmaCall {
     int run() {
         if (!ok()) [[unlikely]]
             return error_;
-        if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+        if (operation.rank == MPI_PROC_NULL) return raise(*window_, without_target());
         return raise(*window_, window::run(*window_, operation));
     }
     int start(MPI_Request* request);
 
   private:
     bool ok() const { return error_ == MPI_SUCCESS; }
+    /// Returns the result of an operation with MPI_PROC_NULL.
+    int without_target() const { return window::is_revoked(*window_) ? window::why_revoked() : MPI_SUCCESS; }
     void fail_with(int error_class, const char* sentence) { error_ = raise(*window_, fail(error_class, "%s", sentence)); }
     const Datatype* checked(MPI_Count count, MPI_Datatype handle) {
         if (!ok()) return nullptr;
@@ -99,7 +102,7 @@ int RmaCall::start(MPI_Request* request) {
         return error_;
     if (!request) return null_argument(*window_, "request");
     *request = completed_request();
-    if (operation.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (operation.rank == MPI_PROC_NULL) return raise(*window_, without_target());
     PendingAccess* access = pending_accesses.create(window_->comm, kPendingAccess);
     if (const int error = window::start(*window_, operation, *access)) {
         pending_accesses.destroy(*access);

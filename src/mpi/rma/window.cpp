@@ -10,6 +10,7 @@
 #include "mpi/rma/window_check.h"
 #include "mpi/tool/tool_events.h"
 #include "window/epoch.h"
+#include "window/revocation.h"
 
 namespace starling::mpi {
 
@@ -197,7 +198,8 @@ int Win_free(MPI_Win* win) {
     if (!win) return null_argument(static_cast<comm::Comm*>(nullptr), "win");
     Window* w = window::from_handle(*win);
     if (!w) return bad_win(*win);
-    if (const int error = window::check_idle(*w)) return raise(*w, error);
+    if (!window::is_revoked(*w))
+        if (const int error = window::check_idle(*w)) return raise(*w, error);
     if (const int error = w->attributes.clear(AttributeHolder(*win))) return raise(*w, error);
     comm::Errhandler* handler = comm::retain_from(w->errhandler);
     const uint64_t number = w->comm->context();

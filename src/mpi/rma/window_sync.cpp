@@ -6,6 +6,7 @@
 #include "mpi/tool/tool_events.h"
 #include "window/epoch.h"
 #include "window/mapped_access.h"
+#include "window/revocation.h"
 
 namespace starling::mpi {
 
@@ -30,6 +31,7 @@ int synchronise(MPI_Win win, int assertion, int allowed, F&& body) {
     if (!w) return bad_win(win);
     int error = check_assertion(assertion, allowed);
     if (!error) error = body(*w);
+    if (window::is_revoked(*w)) error = window::why_revoked();
     return raise(*w, error);
 }
 
@@ -55,6 +57,7 @@ int synchronise_with(MPI_Win win, MPI_Group group, int assertion, F&& body) {
 [[gnu::noinline]] int flush_far(Window& w, int rank) {
     int error = check_rank(w, rank);
     if (!error && rank != MPI_PROC_NULL) error = window::flush(w, rank);
+    if (window::is_revoked(w)) error = window::why_revoked();
     return raise(w, error);
 }
 
@@ -136,10 +139,11 @@ int Win_flush_all(MPI_Win win) { return synchronise(win, 0, 0, flush_all); }
 int Win_flush_local_all(MPI_Win win) { return Win_flush_all(win); }
 
 int Win_sync(MPI_Win win) {
-    return synchronise(win, 0, 0, [](Window& w) {
-        window::sync(w);
-        return MPI_SUCCESS;
-    });
+    Lock lock;
+    Window* w = window::from_handle(win);
+    if (!w) return bad_win(win);
+    window::sync(*w);
+    return MPI_SUCCESS;
 }
 
 }  // namespace starling::mpi
