@@ -47,7 +47,7 @@ Task WithinHost::arrive() {
 Task WithinHost::release(FirstError error) {
     if (stage_) {
         if (hosts_.leads() && error != MPI_SUCCESS)
-            co_await node::abandon(stage(), 0);
+            co_await node::abandon(stage(), 0, error);
         else
             error.note(co_await node::release(stage()));
         co_return error;
@@ -68,7 +68,7 @@ Task WithinHost::bcast(FirstError error, int root, void* buffer, int64_t count, 
     const bool is_root = hosts_.my_place == root;
     co_await turn_;
     if (is_root && error != MPI_SUCCESS) {
-        co_await node::abandon(stage(), root);
+        co_await node::abandon(stage(), root, error);
         co_return error;
     }
     error.note(co_await node::bcast(stage(), root, !is_root, buffer, count, type));

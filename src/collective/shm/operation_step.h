@@ -8,6 +8,7 @@
 #include "collective/core/task.h"
 #include "collective/shm/layout.h"
 #include "comm/neighborhood.h"
+#include "message/revocation.h"
 #include "mpi.h"
 
 namespace starling::collective {
@@ -58,6 +59,8 @@ class NodeStep {
   public:
     /// Kind that a failed root writes in place of the operation's, so that the others read no data.
     static constexpr uint32_t kFailed = ~0u;
+    /// Kind in place of kFailed if the root knows that the communicator is revoked; the others may not know it yet.
+    static constexpr uint32_t kRevoked = ~0u - 1;
     /// Returns whether a word has reached a number. Numbers wrap, so a word that lags by more than half of all numbers seems to lie ahead;
     /// therefore slots that are not written are renewed in time.
     static bool reached(uint32_t value, uint32_t wanted) { return static_cast<int32_t>(value - wanted) >= 0; }
@@ -173,6 +176,7 @@ class NodeStep {
     [[gnu::cold, gnu::noinline]] static int disagreement(const NodeLayout::StageHeader& header, uint32_t kind, uint32_t bytes) {
         if (header.kind == kFailed)
             return fail(MPI_ERR_PROC_ABORTED, "a collective operation failed on another host: a member has ended");
+        if (header.kind == kRevoked) return message::why_revoked();
         if (header.kind != kind)
             return fail(MPI_ERR_OTHER,
                         "the members of a communicator called different collective operations; all must call "

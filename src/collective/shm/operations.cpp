@@ -5,6 +5,7 @@
 #include "collective/shm/local_reduction.h"
 #include "collective/shm/pipelined.h"
 #include "collective/shm/protocols.h"
+#include "mpi-ext.h"
 #include "progress/blocking_wait.h"
 
 namespace starling::collective::node {
@@ -165,7 +166,11 @@ Task release(const NodeDriver& on) {
     return on(protocol::FromRoot<Nothing>{{}, kind_of(CollectiveKind::barrier), 0, on.node().me() != 0});
 }
 
-Task abandon(const NodeDriver& on, int root) { return on(protocol::FromRoot<Nothing>{{}, EngineStage::kFailed, root, false}); }
+Task abandon(const NodeDriver& on, int root, int error) {
+    const bool is_revoked = error == MPIX_ERR_REVOKED || on.node().sync().is_revoked();
+    const uint32_t kind = is_revoked ? EngineStage::kRevoked : EngineStage::kFailed;
+    return on(protocol::FromRoot<Nothing>{{}, kind, root, false});
+}
 
 Task skip(const NodeDriver& on) { return on(protocol::Skip{}); }
 

@@ -23,8 +23,8 @@ Task barrier(const NodeDriver& on);
 /// The two halves of a barrier. In arrive(), participant 0 waits for all; in release(), all wait for participant 0.
 Task arrive(const NodeDriver& on);
 Task release(const NodeDriver& on);
-/// Replaces bcast() or release() at a root that failed: the other participants return an error.
-Task abandon(const NodeDriver& on, int root);
+/// Replaces bcast() or release() at a root that failed with `error`: the other participants return MPIX_ERR_REVOKED, or MPI_ERR_PROC_ABORTED.
+Task abandon(const NodeDriver& on, int root, int error);
 /// Counts an operation in which only other participants take part, so that operation numbers stay equal on all participants.
 Task skip(const NodeDriver& on);
 /// Returns whether a broadcast of that size is one operation on the stage, and not several. Then participants that do not know its size can
