@@ -32,7 +32,7 @@ bool may_close(File& file, int& error) {
     const int dead = agree_alive(file, all_may);
     if (all_may) {
         error = here.or_else(dead);
-    } else if (!error || is_death(error)) {
+    } else if (!error || is_death(error) || error == MPIX_ERR_REVOKED) {
         error =
             fail(MPI_ERR_OTHER, "operations on the file are in progress on another rank; complete them before MPI_File_close");
     }

@@ -22,6 +22,7 @@
 #include "collective/comm_call.h"
 #include "link/host_memory.h"
 #include "link/job.h"
+#include "mpi-ext.h"
 #include "progress/engine.h"
 #include "rma/memory.h"
 #include "window/epoch.h"
@@ -357,6 +358,7 @@ int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
 
 int free(Window& window) {
     const int error = last_barrier(window);
+    if (error == MPIX_ERR_REVOKED) revoke(window);  // a member has learned of it earlier
     if (is_revoked(window)) leave_revoked(window);
     delay_at("before a window's memory goes");
     // The lock table of a revoked window is kept, because members that do not know of the revocation yet use it.

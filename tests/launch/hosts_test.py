@@ -212,11 +212,23 @@ class Windows(HostsCase):
         code, out, err = self.over("a:2,b:1", "-n", 3, program)
         self.assertEqual((code, err), (0, ""), out)
 
-    def test_revoked_windows(self):
-        program = str(BUILD / "tests" / "mpi" / "ulfm_window")
+
+class Revocations(HostsCase):
+    """One rank revokes an object for which the others wait."""
+
+    def expect_success(self, name):
         for hosts in ("a:2,b:1", "a:1,b:2"):
-            code, out, err = self.over(hosts, "-n", 3, program)
+            code, out, err = self.over(hosts, "-n", 3, BUILD / "tests" / "mpi" / name)
             self.assertEqual((code, err), (0, ""), out)
+
+    def test_communicators(self):
+        self.expect_success("ulfm_revoke")
+
+    def test_windows(self):
+        self.expect_success("ulfm_window")
+
+    def test_files(self):
+        self.expect_success("ulfm_file")
 
 
 class Streams(HostsCase):
