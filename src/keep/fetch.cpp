@@ -35,7 +35,7 @@ class Fetch {
             if (!call.failed()) error = check();
             if (!call.failed() && !error) transfer();
         } catch (const std::bad_alloc&) { call.abandon(); }
-        const CallVerdict verdict = call.conclude(0);
+        const CallVerdict verdict = call.conclude();
         if (verdict.error) return report_failure(verdict.error);
         return error ? error : finish();
     }

@@ -1,5 +1,6 @@
 #include "keep/save.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -27,7 +28,7 @@ struct Shortage {
     uint64_t bound = 0;
 };
 
-/// The steps of a save: headers, memory, data, agreement.
+/// The steps of a save: headers, a comparison of all arguments, memory, data, agreement.
 class Save {
   public:
     Save(KeepStore& its_store, const std::string& its_name, const void* its_address, size_t its_bytes, int64_t its_version)
@@ -46,7 +47,7 @@ class Save {
         try {
             transfer();
         } catch (const std::bad_alloc&) { call.abandon(); }
-        return result(call.conclude(arguments));
+        return result(call.conclude());
     }
 
   private:
@@ -54,7 +55,8 @@ class Save {
         headers.resize(store.wards.size());
         ready.resize(store.wards.size());
         exchange_headers();
-        if (call.failed()) return;
+        measure();
+        if (!all_may_go_on()) return;
         allocate();
         exchange_ready();
         if (!call.failed()) exchange_data();
@@ -64,8 +66,7 @@ class Save {
         std::vector<MPI_Request> requests = call.reserve(headers.size() + 1);
         for (size_t i = 0; i < headers.size(); ++i)
             call.receive(&headers[i], sizeof headers[i], store.wards[i], kHeaderTag, requests);
-        announced = call.is_valid ? bytes : 0;
-        const SaveHeader header{announced, arguments};
+        const SaveHeader header{bytes, arguments};
         if (partner >= 0) call.send(&header, sizeof header, partner, kHeaderTag, requests);
         call.wait(requests);
         for (size_t i = 0; i < headers.size() && !call.failed(); ++i) {
@@ -78,26 +79,43 @@ class Save {
         }
     }
 
-    /// Allocates this process's copies, of its own block and of those of its wards.
-    void allocate() {
-        std::vector<BlockMemory> dropped = store.make_room(name, version);
-        uint64_t needed = store.used() + (call.is_valid ? bytes : 0);
+    /// Computes how many bytes the save needs beyond the bound.
+    void measure() {
+        needed = store.used() - store.droppable(name, version) + bytes;
         for (const SaveHeader& header : headers) needed += header.bytes;
         shortage.bound = store.bound;
         if (needed > store.bound) shortage.bytes = needed - store.bound, call.has_memory = false;
-        if (!call.has_memory || !call.is_valid) return;
-        store.pending.save.emplace();
-        store.pending.save->name = name;
-        KeptVersion& kept = store.pending.save->version;
-        kept.number = version, kept.owners = store.size, kept.own = store.rank;
-        kept.keepers = store.current_keepers();
+    }
+
+    /// Returns whether all members save the same version and have memory within their bounds. Older versions are dropped only then: neighbours
+    /// alone would not see that members elsewhere save something else, and members would keep different versions.
+    bool all_may_go_on() {
+        const uint64_t yes = ~uint64_t{0};
+        // A bit of the hash that differs between members is lost from the hash and from its complement.
+        uint64_t words[] = {arguments, ~arguments, call.is_valid ? yes : 0, call.has_memory ? yes : 0};
+        call.combine(words, 4, MPI_BAND);
+        if (call.failed()) return false;
+        if (call.is_valid && ((words[0] | words[1]) != yes || !words[2])) {
+            call.is_valid = false;
+            fail(MPI_ERR_ARG, "not all processes have given valid and equal arguments for version %lld of block \"%s\"",
+                 static_cast<long long>(version), name.c_str());
+        }
+        return call.is_valid && words[3];
+    }
+
+    /// Allocates this process's copies, of its own block and of those of its wards.
+    void allocate() {
         try {
+            std::vector<BlockMemory> dropped = store.make_room(name, version);
+            KeptVersion& kept = store.pending.save.emplace(name).version;
+            kept.number = version, kept.owners = store.size, kept.own = store.rank;
+            kept.keepers = store.current_keepers();
             kept.blocks[store.rank] = take(bytes, dropped);
             for (size_t i = 0; i < headers.size(); ++i) kept.blocks[store.wards[i]] = take(headers[i].bytes, dropped);
         } catch (const std::bad_alloc&) {
             // The machine's memory ends before the bound.
             call.has_memory = false;
-            shortage.bytes = needed - store.used();
+            shortage.bytes = needed - std::min<uint64_t>(needed, store.used());
         }
     }
 
@@ -113,7 +131,7 @@ class Save {
         std::vector<MPI_Request> requests = call.reserve(ready.size() + 1);
         if (partner >= 0) call.receive(&partner_ready, 1, partner, kReadyTag, requests);
         for (size_t i = 0; i < ready.size(); ++i) {
-            ready[i] = call.has_memory && call.is_valid;
+            ready[i] = call.has_memory;
             call.send(&ready[i], 1, store.wards[i], kReadyTag, requests);
         }
         call.wait(requests);
@@ -121,43 +139,40 @@ class Save {
 
     void exchange_data() {
         std::vector<MPI_Request> requests = call.reserve(headers.size() + 1);
-        const bool is_ready = call.has_memory && call.is_valid;
-        for (size_t i = 0; i < headers.size() && is_ready; ++i) {
+        for (size_t i = 0; i < headers.size() && call.has_memory; ++i) {
             BlockMemory& block = store.pending.save->version.blocks[store.wards[i]];
             if (block.size()) call.receive(block.data(), block.size(), store.wards[i], kDataTag, requests);
         }
-        // A partner that is ready waits for what was announced, even if this process has found a mismatch since.
-        if (partner_ready && announced) call.send(address, announced, partner, kDataTag, requests);
-        if (is_ready && bytes) std::memcpy(store.pending.save->version.blocks[store.rank].data(), address, bytes);
+        if (partner_ready && bytes) call.send(address, bytes, partner, kDataTag, requests);
+        if (call.has_memory && bytes) std::memcpy(store.pending.save->version.blocks[store.rank].data(), address, bytes);
         call.wait(requests);
     }
 
     int result(const CallVerdict& verdict) {
         if (verdict.error) return report_failure(verdict.error);
-        if (!verdict.has_memory) return report_shortage();
-        if (!verdict.is_valid && call.is_valid)
-            return fail(MPI_ERR_ARG, "not all processes have given valid and equal arguments for version %lld of block \"%s\"",
-                        static_cast<long long>(version), name.c_str());
-        return verdict.is_valid ? MPI_SUCCESS : MPI_ERR_ARG;
+        if (!verdict.is_valid) return MPI_ERR_ARG;
+        return verdict.has_memory ? MPI_SUCCESS : report_shortage();
     }
 
+    /// Finds the lowest rank that lacks memory, and how much. Other members wait for this one, so it ends their waits if it fails.
     int report_shortage() {
-        std::vector<Shortage> all(store.size);
-        {
-            KeepCall gathering(store);
-            gathering.gather(&shortage, all.data(), sizeof shortage);
-            if (gathering.failed()) all.clear();
-        }
-        for (size_t rank = 0; rank < all.size(); ++rank) {
-            if (!all[rank].bytes) continue;
-            return fail(MPI_ERR_NO_MEM,
-                        "version %lld of block \"%s\" needs %llu bytes more than rank %zu has within its bound of %llu; give "
-                        "the store a larger bound",
-                        static_cast<long long>(version), name.c_str(), static_cast<unsigned long long>(all[rank].bytes), rank,
-                        static_cast<unsigned long long>(all[rank].bound));
-        }
-        return fail(MPI_ERR_NO_MEM, "a process has too little memory for version %lld of block \"%s\"",
-                    static_cast<long long>(version), name.c_str());
+        const auto size = static_cast<uint64_t>(store.size);
+        uint64_t rank = shortage.bytes ? static_cast<uint64_t>(store.rank) : size;
+        uint64_t lack[] = {0, 0};
+        KeepCall search(store);
+        try {
+            search.combine(&rank, 1, MPI_MIN);
+            if (rank == static_cast<uint64_t>(store.rank)) lack[0] = shortage.bytes, lack[1] = shortage.bound;
+            search.combine(lack, 2, MPI_MAX);
+        } catch (const std::bad_alloc&) { search.abandon(); }
+        if (search.failed() || rank == size)
+            return fail(MPI_ERR_NO_MEM, "a process has too little memory for version %lld of block \"%s\"",
+                        static_cast<long long>(version), name.c_str());
+        return fail(MPI_ERR_NO_MEM,
+                    "version %lld of block \"%s\" needs %llu bytes more than rank %llu has within its bound of %llu; give the "
+                    "store a larger bound",
+                    static_cast<long long>(version), name.c_str(), static_cast<unsigned long long>(lack[0]),
+                    static_cast<unsigned long long>(rank), static_cast<unsigned long long>(lack[1]));
     }
 
     KeepStore& store;
@@ -170,8 +185,8 @@ class Save {
     const int partner;                ///< -1: none
     std::vector<SaveHeader> headers;  ///< by ward
     std::vector<char> ready;          ///< by ward: whether it may send its block
-    size_t announced = 0;             ///< bytes that the partner expects
     char partner_ready = 0;
+    uint64_t needed = 0;  ///< bytes of the store after the save
     Shortage shortage;
 };
 

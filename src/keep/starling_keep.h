@@ -69,12 +69,15 @@ int starling_keep_create(MPI_Comm comm, size_t bound, starling_keep* store);
  * and each its own address and length. When the call returns, the memory at `address` may be changed.
  *
  * MPI_SUCCESS means that the version counts: all processes have their block and a copy at a partner. On other errors than MPIX_ERR_REVOKED it
- * counts on no process, and the latest version that counted before still does. Each save of a name keeps the latest version before it and drops older ones. Versions need
- * not be consecutive. A save of a version that is not newer than the latest replaces the versions from its number on: the program has
- * gone back. If processes fail during the call, it may still succeed.
+ * counts on no process. Each save of a name keeps the latest version before it and drops older ones. Versions need not be consecutive. A save
+ * of a version that is not newer than the latest replaces the versions from its number on: the program has gone back. If processes fail
+ * during the call, it may still succeed.
+ *
+ * A save that fails because of its arguments or of a bound drops nothing. After other errors the latest version that counted before still
+ * does, unless the program has gone back: the save may have dropped the latest version then, to reuse its memory, and the one before it counts.
  *
  * Errors: MPI_ERR_ARG (a name or version that is not valid, or not the same everywhere), MPI_ERR_NO_MEM (the message says which process lacks how
- * much of its bound), MPIX_ERR_PROC_FAILED, MPIX_ERR_REVOKED. */
+ * much memory), MPIX_ERR_PROC_FAILED, MPIX_ERR_REVOKED. */
 int starling_keep_save(starling_keep store, const char* name, const void* address, size_t bytes, long long version);
 
 /* Copies the block of `owner` to `address`. Collective: all processes give the same name and version, and each an owner of its choice, or
@@ -90,7 +93,7 @@ int starling_keep_fetch(starling_keep store, const char* name, int owner, void* 
 
 /* Returns the latest version of `name` that counts, or STARLING_KEEP_NONE, and the number of its owners: the ranks 0 to *owners - 1. `owners` may
  * be NULL. With `name` NULL: the latest version that counts of all names. Local. The result is the same on all processes, except in the
- * time from a call that has returned MPIX_ERR_REVOKED to the next starling_keep_move.
+ * time from a call that has returned MPIX_ERR_PROC_FAILED or MPIX_ERR_REVOKED to the next starling_keep_move.
  *
  * Errors: MPI_ERR_ARG. */
 int starling_keep_latest(starling_keep store, const char* name, long long* version, int* owners);

@@ -15,11 +15,26 @@ starling::keep::BlockMemory::BlockMemory(size_t bytes) : length(bytes) {
     if (!memory) throw std::bad_alloc();
 }
 
+namespace {
+
+/// Returns which of two versions is not needed if the save of `version` fails.
+size_t unneeded_of(const std::vector<KeptVersion>& versions, int64_t version) {
+    // The program goes back if the latest version is not older: then the version before it is the one to return to.
+    return versions.back().number < version ? 0 : versions.size() - 1;
+}
+
+}  // namespace
+
+size_t KeptVersion::bytes() const {
+    size_t sum = 0;
+    for (const auto& [owner, block] : blocks) sum += block.size();
+    return sum;
+}
+
 size_t starling_keep_store::used() const {
     size_t sum = 0;
     for (const auto& [name, versions] : names)
-        for (const KeptVersion& version : versions)
-            for (const auto& [owner, block] : version.blocks) sum += block.size();
+        for (const KeptVersion& version : versions) sum += version.bytes();
     return sum;
 }
 
@@ -42,15 +57,21 @@ const KeptVersion* starling_keep_store::find_common() const {
     return latest;
 }
 
+size_t starling_keep_store::droppable(const std::string& name, int64_t version) const {
+    const auto found = names.find(name);
+    if (found == names.end() || found->second.size() < 2) return 0;
+    return found->second[unneeded_of(found->second, version)].bytes();
+}
+
 std::vector<BlockMemory> starling_keep_store::make_room(const std::string& name, int64_t version) {
     std::vector<BlockMemory> dropped;
     const auto found = names.find(name);
     if (found == names.end() || found->second.size() < 2) return dropped;
     std::vector<KeptVersion>& versions = found->second;
-    // The program goes back if the latest version is not older: then the version before it is the one to return to.
-    const auto unneeded = versions.back().number < version ? versions.begin() : versions.end() - 1;
-    for (auto& [owner, block] : unneeded->blocks) dropped.push_back(std::move(block));
-    versions.erase(unneeded);
+    const size_t unneeded = unneeded_of(versions, version);
+    dropped.reserve(versions[unneeded].blocks.size());
+    for (auto& [owner, block] : versions[unneeded].blocks) dropped.push_back(std::move(block));
+    versions.erase(versions.begin() + static_cast<std::ptrdiff_t>(unneeded));
     return dropped;
 }
 

@@ -38,12 +38,14 @@ struct KeptVersion {
     int own = -1;                       ///< the owner of the block that this process has saved; -1: it saved none
     std::map<int, BlockMemory> blocks;  ///< the blocks in this process, by owner
     std::vector<BlockKeepers> keepers;  ///< by owner
+
+    size_t bytes() const;
 };
 
 /// A save whose agreement this process has not seen the end of.
 struct StagedSave {
     std::string name;
-    KeptVersion version;
+    KeptVersion version = {};
 };
 
 /// An agreement that has begun. MPI writes into it, so it stays where it is.
@@ -74,6 +76,8 @@ struct starling_keep_store {
     const starling::keep::KeptVersion* find_common() const;
     /// Drops all versions of a name but the one to return to if the save of `version` fails. Returns the blocks of the dropped ones.
     std::vector<starling::keep::BlockMemory> make_room(const std::string& name, int64_t version);
+    /// Returns the bytes that make_room() would free.
+    size_t droppable(const std::string& name, int64_t version) const;
     /// Adds a version that counts, in place of those that are not older.
     void commit(starling::keep::StagedSave&& save);
     /// Returns the keepers of the blocks that are saved now.

@@ -9,11 +9,8 @@ namespace starling::keep {
 
 namespace {
 
-// Bits of the agreement's flag. A bit that is not set on any member is not set in the result. Of the hash there are all bits and their
-// opposites, so that members with different ones lose both bits at some place.
+// Bits of the agreement's flag. A bit that is not set on any member is not set in the result.
 enum : int { kOk = 1, kHasMemory = 2, kIsValid = 4, kIsOpen = 8 };
-constexpr int kHashBits = 13, kHashShift = 4, kOppositeShift = kHashShift + kHashBits;
-constexpr int kHashMask = (1 << kHashBits) - 1;
 
 int class_of(int code) {
     int error = MPI_SUCCESS;
@@ -21,17 +18,14 @@ int class_of(int code) {
     return error;
 }
 
-int flag_of(bool is_ok, bool has_memory, bool is_valid, uint64_t arguments) {
-    const int hash = static_cast<int>(arguments ^ arguments >> 13 ^ arguments >> 26 ^ arguments >> 39) & kHashMask;
-    return (is_ok ? kOk : 0) | (has_memory ? kHasMemory : 0) | (is_valid ? kIsValid : 0) | kIsOpen | hash << kHashShift |
-           (~hash & kHashMask) << kOppositeShift;
+int flag_of(bool is_ok, bool has_memory, bool is_valid) {
+    return (is_ok ? kOk : 0) | (has_memory ? kHasMemory : 0) | (is_valid ? kIsValid : 0) | kIsOpen;
 }
 
 CallVerdict verdict_of(int flag, int error) {
-    const int hashes = (flag >> kHashShift | flag >> kOppositeShift) & kHashMask;
     CallVerdict verdict;
     verdict.has_memory = flag & kHasMemory;
-    verdict.is_valid = (flag & kIsValid) && hashes == kHashMask;
+    verdict.is_valid = flag & kIsValid;
     // All members have taken part if all have answered yes: a failure that an agreement knows has had no effect then.
     if (!(flag & kOk)) verdict.error = error == MPIX_ERR_PROC_FAILED ? error : MPIX_ERR_REVOKED;
     return verdict;
@@ -105,6 +99,14 @@ void KeepCall::gather(const void* mine, void* all, size_t bytes) {
     wait(requests);
 }
 
+void KeepCall::combine(uint64_t* words, int count, MPI_Op operation) {
+    if (has_failed) return;
+    std::vector<MPI_Request> requests = reserve(1);
+    requests.push_back(MPI_REQUEST_NULL);
+    note(MPI_Iallreduce(MPI_IN_PLACE, words, count, MPI_UINT64_T, operation, store.wire, requests.data()));
+    wait(requests);
+}
+
 void KeepCall::wait(std::vector<MPI_Request>& requests) {
     std::erase(requests, MPI_REQUEST_NULL);
     requests.push_back(std::exchange(revoked, MPI_REQUEST_NULL));
@@ -120,9 +122,9 @@ void KeepCall::wait(std::vector<MPI_Request>& requests) {
     requests.clear();
 }
 
-CallVerdict KeepCall::conclude(uint64_t arguments) {
+CallVerdict KeepCall::conclude() {
     PendingAgreement& pending = store.pending;
-    pending.flag = flag_of(!has_failed, has_memory, is_valid, arguments);
+    pending.flag = flag_of(!has_failed, has_memory, is_valid);
     if (is_revoked || MPIX_Comm_iagree(store.wire, &pending.flag, &pending.request)) return {MPIX_ERR_REVOKED};
     MPI_Request requests[] = {pending.request, revoked};
     int index = 0;

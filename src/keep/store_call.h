@@ -13,7 +13,7 @@ namespace starling::keep {
 struct CallVerdict {
     int error = 0;  ///< MPI_SUCCESS, MPIX_ERR_PROC_FAILED or MPIX_ERR_REVOKED
     bool has_memory = true;
-    bool is_valid = true;  ///< whether all members' arguments are valid and match
+    bool is_valid = true;  ///< whether no member has found invalid arguments
 };
 
 class KeepCall {
@@ -35,12 +35,13 @@ class KeepCall {
 
     bool has_memory = true, is_valid = true;
 
-    /// Agrees with all members. `arguments` is a hash of what must be the same on all. If the program's communicator is revoked meanwhile,
-    /// the agreement remains pending in the store.
-    CallVerdict conclude(uint64_t arguments);
+    /// Agrees with all members. If the program's communicator is revoked meanwhile, the agreement remains pending in the store.
+    CallVerdict conclude();
 
     /// Gathers `bytes` bytes of every member.
     void gather(const void* mine, void* all, size_t bytes);
+    /// Replaces the words by the combination of all members' words. If some members fail here, others may not.
+    void combine(uint64_t* words, int count, MPI_Op operation);
 
   private:
     /// Abandons the call if `code` is an error.

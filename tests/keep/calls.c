@@ -111,6 +111,56 @@ static void test_arguments(void) {
     KEEP_OK(starling_keep_free(&store));
 }
 
+enum { kKeptBytes = 100 };
+
+static int save_kept(starling_keep store, const char* name, size_t bytes, long long version) {
+    static char memory[kKeptBytes + 1];
+    fill_bytes(memory, bytes, (uint64_t)(10 * version + rank));
+    return starling_keep_save(store, name, memory, bytes, version);
+}
+
+/// Checks that the versions 5 and 6 of "a" are there, and no newer one.
+static void expect_kept(starling_keep store) {
+    long long latest;
+    KEEP_OK(starling_keep_latest(store, "a", &latest, NULL));
+    EXPECT_INT(latest, 6);
+    for (long long version = 5; version < 7; ++version) {
+        char memory[kKeptBytes];
+        size_t bytes = sizeof memory;
+        const int owner = (rank + 1) % size;
+        KEEP_OK(starling_keep_fetch(store, "a", owner, memory, &bytes, &version));
+        CHECK(first_wrong_byte(memory, bytes, (uint64_t)(10 * version + owner)) < 0, "the block of version %lld", version);
+    }
+}
+
+/// Saves that fail because of arguments or a bound drop no version, also not in processes whose neighbours save the same.
+static void test_failed_saves(void) {
+    starling_keep store;
+    const size_t bound = 2 * kKeptBytes * (size > 1 ? 2 : 1);
+    KEEP_OK(starling_keep_create(MPI_COMM_WORLD, bound, &store));
+    for (int version = 5; version < 7; ++version) KEEP_OK(save_kept(store, "a", kKeptBytes, version));
+    for (int odd = 0; size > 1 && odd < size; ++odd) {
+        const int is_odd = rank == odd;
+        EXPECT_INT(save_kept(store, "a", kKeptBytes, is_odd ? 6 : 7), MPI_ERR_ARG);
+        expect_message("version");
+        expect_kept(store);
+        EXPECT_INT(save_kept(store, "a", kKeptBytes, is_odd ? 7 : 6), MPI_ERR_ARG);
+        expect_kept(store);
+        EXPECT_INT(save_kept(store, is_odd ? "b" : "a", 0, 6), MPI_ERR_ARG);
+        expect_kept(store);
+    }
+    for (int lacking = 0; lacking < size; ++lacking)
+        for (int version = 5; version < 8; ++version) {
+            EXPECT_INT(save_kept(store, "a", kKeptBytes + (rank == lacking), version), MPI_ERR_NO_MEM);
+            expect_message("needs 1 bytes more than rank");
+            expect_kept(store);
+        }
+    EXPECT_INT(starling_keep_save(store, "a", NULL, rank == size - 1, 6), MPI_ERR_ARG);
+    expect_kept(store);
+    KEEP_OK(save_kept(store, "a", kKeptBytes, 7));
+    KEEP_OK(starling_keep_free(&store));
+}
+
 /// Without failures the last rank leaves and comes back.
 static void test_moves(void) {
     starling_keep store;
@@ -178,6 +228,7 @@ int main(int argc, char** argv) {
     test_lengths();
     test_bound();
     test_arguments();
+    test_failed_saves();
     if (size > 1) test_moves();
     if (size > 2 && on_one_host()) test_bound_of_move();
     OK(MPI_Finalize());

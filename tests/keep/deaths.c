@@ -50,6 +50,16 @@ int MPI_Allgatherv(const void* mine, int n, MPI_Datatype type, void* all, const 
     count_step();
     return PMPI_Allgatherv(mine, n, type, all, counts, places, other, comm);
 }
+int MPI_Iallgather(const void* mine, int n, MPI_Datatype type, void* all, int m, MPI_Datatype other, MPI_Comm comm,
+                   MPI_Request* request) {
+    count_step();
+    return PMPI_Iallgather(mine, n, type, all, m, other, comm, request);
+}
+int MPI_Iallreduce(const void* mine, void* all, int n, MPI_Datatype type, MPI_Op operation, MPI_Comm comm,
+                   MPI_Request* request) {
+    count_step();
+    return PMPI_Iallreduce(mine, all, n, type, operation, comm, request);
+}
 int MPIX_Comm_agree(MPI_Comm comm, int* flag) {
     count_step();
     return PMPIX_Comm_agree(comm, flag);
