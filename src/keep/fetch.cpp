@@ -19,9 +19,21 @@ enum : int { kLengthTag = 4, kBlockTag = 5 };
 struct FetchRequest {
     uint64_t arguments = 0;  ///< hash of name and version
     uint64_t room = 0;       ///< size of the memory at the address
+    uint64_t found = 0;      ///< hash of the version that the process has, and of its keepers; 0: it has none
     int32_t owner = MPI_PROC_NULL;
     int32_t unused = 0;
 };
+
+/// Returns a hash of all that processes must know alike of a version, to find who sends and who receives.
+uint64_t layout_of(const KeptVersion& version) {
+    uint64_t hash = 14695981039346656037u;
+    const auto mix = [&](int64_t value) { hash = (hash ^ static_cast<uint64_t>(value)) * 1099511628211u; };
+    mix(version.number);
+    mix(version.owners);
+    for (const BlockKeepers& keepers : version.keepers)
+        for (const int keeper : keepers) mix(keeper);
+    return hash | 1;
+}
 
 /// The steps of a fetch: requests, lengths and data, agreement.
 class Fetch {
@@ -43,18 +55,23 @@ class Fetch {
   private:
     void exchange_requests() {
         requests.resize(store.size);
-        const FetchRequest mine{hash_of(name, wanted.version), room, wanted.owner, 0};
+        version = store.find(name, wanted.version);
+        const FetchRequest mine{hash_of(name, wanted.version), room, version ? layout_of(*version) : 0, wanted.owner, 0};
         call.gather(&mine, requests.data(), sizeof mine);
     }
 
-    /// Finds the version. All members come to the same result.
+    /// Checks the requests. All members return the same: what is not in the requests is the same on all if these are.
     int check() {
         for (const FetchRequest& request : requests)
             if (request.arguments != requests[0].arguments)
                 return fail(MPI_ERR_ARG,
                             "the processes fetch different names or versions than block \"%s\"; all must fetch the same",
                             name.c_str());
-        version = store.find(name, wanted.version);
+        for (const FetchRequest& request : requests)
+            if (request.found != requests[0].found)
+                return fail(MPI_ERR_ARG,
+                            "the processes have different versions of block \"%s\"; save a new version, or move the store",
+                            name.c_str());
         if (!version) return report_no_version();
         for (const FetchRequest& request : requests)
             if (request.owner != MPI_PROC_NULL && (request.owner < 0 || request.owner >= version->owners))
