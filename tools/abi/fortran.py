@@ -295,9 +295,7 @@ OLD_CALLBACK_CONSTANTS = ["MPI_NULL_COPY_FN", "MPI_DUP_FN", "MPI_NULL_DELETE_FN"
 
 
 def value_of(constant):
-    """Returns a constant's number. Some constants of the extensions are other names of another one."""
-    named = next((c for c in table.extension_constants() if c["name"] == constant["value"]), None)
-    return value_of(named) if named else int(constant["value"], 0)
+    return int(constant["value"], 0)
 
 
 def number_constants():
