@@ -15,7 +15,7 @@ loader.exec_module(run)
 
 
 class Leftovers(unittest.TestCase):
-    FOLDERS = {"/dev/shm": ["starling-1", "vader_segment.1"], "/run": ["starling-0", "starling-lab"], "/var/tmp": ["other"],
+    FOLDERS = {"/dev/shm": ["starling-1", "starling-tests-file-1-0", "vader_segment.1"], "/run": ["starling-0", "starling-lab"], "/var/tmp": ["other"],
                "/tmp": ["starling-tests", "starling-tests-aB3xYz", "Starling-left", "other"]}
 
     def test_files_of_jobs_count_and_those_of_other_tests_do_not(self):

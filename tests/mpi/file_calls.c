@@ -16,7 +16,7 @@ static atomic_int stat_calls, sync_calls;
 static int is_test_file(int descriptor) {
     char link[40], name[4096] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    return readlink(link, name, sizeof name - 1) > 0 && strstr(name, "starling_file_");
+    return readlink(link, name, sizeof name - 1) > 0 && strstr(name, "starling-tests-file-");
 }
 
 int fstat(int descriptor, struct stat* status) {

@@ -13,7 +13,7 @@ __attribute__((unused)) static void new_file_name(char name[256]) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     if (rank == 0) {
         const char* folder = getenv("TEST_FOLDER");
-        snprintf(name, 256, "%s/starling_file_%d_%d", folder ? folder : ".", (int)getpid(), number++);
+        snprintf(name, 256, "%s/starling-tests-file-%d-%d", folder ? folder : ".", (int)getpid(), number++);
         unlink(name);
     }
     OK(MPI_Bcast(name, 256, MPI_CHAR, 0, MPI_COMM_WORLD));
