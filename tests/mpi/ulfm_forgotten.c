@@ -40,7 +40,7 @@ static void forget(void) {
 
 int main(int argc, char** argv) {
     int rank, flag, result[2] = {0, 0}, other[2];
-    char until[] = "/tmp/starling-forgotten-XXXXXX";
+    char until[] = "/tmp/starling-tests-forgotten-XXXXXX";
     MPI_Comm comm;
     MPI_Request request;
     OK(MPI_Init(&argc, &argv));

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     OK(MPIX_Comm_agree(children, &flag));
     EXPECT_INT(flag, 1);
     OK(MPI_Comm_free(&children));
-    char until[] = "/tmp/starling-unmapped-XXXXXX";
+    char until[] = "/tmp/starling-tests-unmapped-XXXXXX";
     if (rank == 0) close(mkstemp(until));
     children = spawn_self(until, 1, MPI_COMM_WORLD);
     if (rank == 0) {
