@@ -43,12 +43,13 @@ int main(int argc, char** argv) {
             save_until_failure(store, comm, version + 1);
             move_to_living(store, &comm);
             OK(MPI_Comm_size(comm, &n));
+            CHECK(n >= left, "only %d processes live, but %d should", n, left);
             if (n == left) version = expect_latest(store, comm) + 1;
         }
     }
-    printf("one is left after %d rounds\n", round);
     KEEP_OK(starling_keep_free(&store));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Finalize());
+    printf("one is left after %d rounds\n", round);
     return 0;
 }
