@@ -342,11 +342,11 @@ void close_agreements(const comm::Comm& comm) {
     Known& all = known_agreements.get();
     all.closed.push_back(found->first);
     if (all.closed.size() <= kClosedKept) return;
-    // A member may still need these decisions after a failure, so each gets them now.
-    const auto oldest = all.groups.find(all.closed.front());
-    oldest->second->announce();
-    all.groups.erase(oldest);
+    // A member may still need these decisions after a failure, so each gets them now. Sending may release the lock, and another thread may
+    // close a communicator meanwhile, so the oldest entry leaves the table first.
+    const auto oldest = all.groups.extract(all.closed.front());
     all.closed.pop_front();
+    oldest.mapped()->announce();
 }
 
 }  // namespace starling::collective
