@@ -37,6 +37,15 @@ using Commands = std::vector<control::SpawnCommand>;
 int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read, std::vector<ErrorCodeRun>& codes,
           comm::Comm*& made);
 
+/// Reads the command of `count` processes.
+using ReadCommand = std::function<int(int count, Commands&)>;
+/// Creates a communicator like `comm` in which new processes have the ranks of the failed ones; one like MPIX_Comm_shrink's if none has
+/// failed. Collective over the living members of an intra-communicator: succeeds on all of them or fails on all, and then ends the new
+/// processes. Calls `read` at the lowest living rank. A member with `error_here` takes part, and all return an error.
+int replace(comm::Comm& comm, const ReadCommand& read, int error_here, comm::Comm*& made);
+/// The part of replace() that the new processes perform; `parents` is their parent().
+int join_survivors(comm::Comm& parents, int error_here, comm::Comm*& made);
+
 /// Opens a port of this process and returns its name.
 std::string open_port();
 int close_port(const char* name);

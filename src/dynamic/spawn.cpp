@@ -191,8 +191,10 @@ static int connect_children(comm::Comm& comm, const Child& child, comm::Comm*& m
     return MPI_SUCCESS;
 }
 
-/// Ends the children of a failed spawn. They would otherwise wait forever for parents that do not know them. Returns `error`.
-static int forsake(const Child& child, int error) {
+/// Ends the children of a failed spawn. They would otherwise wait forever for parents that do not know them. The root does this; if it has
+/// died, members do it that know the children. Returns `error`.
+static int forsake(const comm::Comm& comm, int root, Child& child, int error) {
+    if (child.started == 0 && link::has_failed(comm.local_group().at(root))) child.started = child.job.id;
     if (child.started == 0) return error;
     const std::string text(failure_text());
     std::string reply;
@@ -216,7 +218,7 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
     const bool garbled = comm.rank != root && !verdict.result.empty() && !decode(verdict.result, child);
     if (error) {
         codes = std::move(child.codes);
-        return forsake(child, error);
+        return forsake(comm, root, child, error);
     }
     comm::Comm* mine = nullptr;
     try {
@@ -229,7 +231,7 @@ int spawn(comm::Comm& comm, int root, const std::function<int(Commands&)>& read,
         uint64_t wanted = 0;
         for (const auto& [code, count] : child.codes) wanted += count;
         codes = {{error, wanted}};
-        return forsake(child, error);
+        return forsake(comm, root, child, error);
     }
     codes = std::move(child.codes);
     comm::on_disconnect = on_disconnect;

@@ -184,6 +184,14 @@ FORTRAN_ENTRY(comm_spawn_multiple, (const int* count, const char* commands, cons
                                              list<MPI_Info>(mine ? infos : nullptr, mine), *root, parents,
                                              made<MPI_Comm>(intercomm), error_codes(codes)));
 }
+FORTRAN_EXTENSION(comm_replace, (const int* comm, const char* command, const char* argv, const int* info, int* made_comm,
+                                 int* ierror, size_t command_length, size_t argv_length)) {
+    const MPI_Comm here = in<MPI_Comm>(*comm);
+    const bool given = here != MPI_COMM_NULL && !fortran::is_argv_null(argv);
+    Texts arguments(given ? argv : " ", given ? argv_length : 1, 1);
+    give(ierror, library.Comm_replace(here, word_in(command, command_length), given ? arguments.data() : MPI_ARGV_NULL,
+                                      in<MPI_Info>(*info), made<MPI_Comm>(made_comm)));
+}
 
 FORTRAN_ENTRY(comm_idup, (const int* comm, int* made_comm, int* request, int* ierror)) {
     give(ierror, library.Comm_idup(in<MPI_Comm>(*comm), defer_handle(made_comm), made<MPI_Request>(request)));

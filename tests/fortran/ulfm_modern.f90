@@ -12,11 +12,13 @@ program ulfm_modern
     end function raise
   end interface
   integer :: rank, size, ierr
-  type(MPI_Comm) :: comm
+  type(MPI_Comm) :: comm, parent
   integer(kind=MPI_ADDRESS_KIND) :: ft
   logical :: is_set
 
   call MPI_Init(ierr)
+  call MPI_Comm_get_parent(parent)
+  if (parent /= MPI_COMM_NULL) call join()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size)
   call MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, ft, is_set)
@@ -133,12 +135,32 @@ contains
     call check(ierr == MPI_SUCCESS .and. flag == 5, 'agree')
   end subroutine acknowledge
 
+  ! A substitute gets the rank of the dead process, the last one.
+  subroutine join()
+    type(MPI_Comm) :: whole
+    integer :: total
+    call MPIX_Comm_replace(MPI_COMM_NULL, ' ', MPI_ARGV_NULL, MPI_INFO_NULL, whole)
+    call MPI_Comm_rank(whole, rank)
+    call MPI_Comm_size(whole, size)
+    call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, whole)
+    call check(rank == size - 1 .and. total == size .and. command_argument_count() == 2, 'substitute')
+    call MPI_Comm_free(whole)
+    call MPI_Finalize(ierr)
+    stop
+  end subroutine join
+
   subroutine go_on()
     integer :: total
-    type(MPI_Comm) :: living
+    type(MPI_Comm) :: living, whole
+    character(len=1000) :: command
     call MPIX_Comm_shrink(comm, living)
     call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, living)
     call check(total == size - 1, 'living')
+    call get_command_argument(0, command)
+    call MPIX_Comm_replace(comm, command, [character(len=8) :: 'an', 'argument', ' '], MPI_INFO_NULL, whole)
+    call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, whole)
+    call check(total == size, 'replaced')
+    call MPI_Comm_free(whole)
     if (rank == 0) print *, 'the survivors went on'
     call MPI_Comm_free(living)
     call MPI_Comm_free(comm)

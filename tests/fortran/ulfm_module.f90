@@ -11,11 +11,13 @@ program ulfm_module
       integer(c_int) :: raise
     end function raise
   end interface
-  integer :: rank, size, ierr, comm
+  integer :: rank, size, ierr, comm, parent
   integer(kind=MPI_ADDRESS_KIND) :: ft
   logical :: is_set
 
   call MPI_Init(ierr)
+  call MPI_Comm_get_parent(parent, ierr)
+  if (parent /= MPI_COMM_NULL) call join()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
   call MPI_Comm_size(MPI_COMM_WORLD, size, ierr)
   call MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, ft, is_set, ierr)
@@ -128,11 +130,31 @@ contains
     call check(ierr == MPI_SUCCESS .and. flag == 5, 'agree')
   end subroutine acknowledge
 
+  ! A substitute gets the rank of the dead process, the last one.
+  subroutine join()
+    integer :: whole
+    integer :: total
+    call MPIX_Comm_replace(MPI_COMM_NULL, ' ', MPI_ARGV_NULL, MPI_INFO_NULL, whole, ierr)
+    call MPI_Comm_rank(whole, rank, ierr)
+    call MPI_Comm_size(whole, size, ierr)
+    call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, whole, ierr)
+    call check(rank == size - 1 .and. total == size .and. command_argument_count() == 2, 'substitute')
+    call MPI_Comm_free(whole, ierr)
+    call MPI_Finalize(ierr)
+    stop
+  end subroutine join
+
   subroutine go_on()
-    integer :: living, total
+    integer :: living, whole, total
+    character(len=1000) :: command
     call MPIX_Comm_shrink(comm, living, ierr)
     call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, living, ierr)
     call check(total == size - 1, 'living')
+    call get_command_argument(0, command)
+    call MPIX_Comm_replace(comm, command, [character(len=8) :: 'an', 'argument', ' '], MPI_INFO_NULL, whole, ierr)
+    call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, whole, ierr)
+    call check(total == size, 'replaced')
+    call MPI_Comm_free(whole, ierr)
     if (rank == 0) print *, 'the survivors went on'
     call MPI_Comm_free(living, ierr)
     call MPI_Comm_free(comm, ierr)

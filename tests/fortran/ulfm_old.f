@@ -4,11 +4,13 @@ C     its last rank.
       implicit none
       include 'mpif.h'
       include 'mpif-ext.h'
-      integer rank, size, ierr, comm
+      integer rank, size, ierr, comm, parent
       integer(kind=MPI_ADDRESS_KIND) value
       logical flag
 
       call MPI_INIT(ierr)
+      call MPI_COMM_GET_PARENT(parent, ierr)
+      if (parent .ne. MPI_COMM_NULL) call join()
       call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
       call MPI_COMM_SIZE(MPI_COMM_WORLD, size, ierr)
       call MPI_COMM_GET_ATTR(MPI_COMM_WORLD, MPIX_FT, value, flag, ierr)
@@ -150,14 +152,40 @@ C     acknowledgment.
       call check(ierr .eq. MPI_SUCCESS .and. flag .eq. 5, 'agree')
       end
 
+C     A substitute gets the rank of the dead process, the last one.
+      subroutine join()
+      implicit none
+      include 'mpif.h'
+      integer whole, rank, size, ierr, total
+      call MPIX_COMM_REPLACE(MPI_COMM_NULL, ' ', MPI_ARGV_NULL,
+     &     MPI_INFO_NULL, whole, ierr)
+      call MPI_COMM_RANK(whole, rank, ierr)
+      call MPI_COMM_SIZE(whole, size, ierr)
+      call MPI_ALLREDUCE(1, total, 1, MPI_INTEGER, MPI_SUM, whole,
+     &     ierr)
+      call check(rank .eq. size - 1 .and. total .eq. size,
+     &     'substitute')
+      call MPI_COMM_FREE(whole, ierr)
+      call MPI_FINALIZE(ierr)
+      stop
+      end
+
       subroutine go_on(comm, rank, size)
       implicit none
       include 'mpif.h'
-      integer comm, rank, size, ierr, living, total
+      integer comm, rank, size, ierr, living, whole, total
+      character*1000 command
       call MPIX_COMM_SHRINK(comm, living, ierr)
       call MPI_ALLREDUCE(1, total, 1, MPI_INTEGER, MPI_SUM, living,
      &     ierr)
       call check(total .eq. size - 1, 'living')
+      call get_command_argument(0, command)
+      call MPIX_COMM_REPLACE(comm, command, MPI_ARGV_NULL,
+     &     MPI_INFO_NULL, whole, ierr)
+      call MPI_ALLREDUCE(1, total, 1, MPI_INTEGER, MPI_SUM, whole,
+     &     ierr)
+      call check(total .eq. size, 'replaced')
+      call MPI_COMM_FREE(whole, ierr)
       if (rank .eq. 0) print *, 'the survivors went on'
       call MPI_COMM_FREE(living, ierr)
       call MPI_COMM_FREE(comm, ierr)

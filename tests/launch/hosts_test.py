@@ -326,6 +326,20 @@ class Ending(HostsCase):
         code, out, _ = self.over("a:2,b:1", "--timeout", 20, "--enable-recovery", "-n", 3, program)
         self.assertEqual((code, out), (128 + signal.SIGKILL, "every call has ended\n"))
 
+    def test_dead_ranks_of_all_hosts_are_replaced(self):
+        program = str(BUILD / "tests" / "mpi" / "replace")
+        for first, second in (("0", "0"), ("4", "3"), ("0,2,4", "1,2")):
+            with self.subTest(first=first, second=second):
+                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 40, "--enable-recovery", "-n", 5, program, first, second)
+                self.assertEqual((code, out), (128 + signal.SIGKILL, "all 5 ranks are there again\n"), err)
+
+    def test_deaths_while_ranks_of_all_hosts_are_replaced(self):
+        program = str(BUILD / "tests" / "mpi" / "replace_kills")
+        for seed in range(1, 7):
+            with self.subTest(seed=seed):
+                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 40, "--enable-recovery", "-n", 5, program, seed)
+                self.assertEqual((code, out), (128 + signal.SIGKILL, "all ranks are there again\n"), err)
+
     def test_to_hang_up_ends_all(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 2, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; exec sleep 60")
         self.files("up0", "up1")

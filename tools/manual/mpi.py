@@ -139,8 +139,9 @@ def page(name, functions, built):
     out = Page(name, "3", summary_of(f), [g.name for g in functions[name]])
     synopsis = [("code", [f"#include <{'mpi-ext.h' if f.doc else 'mpi.h'}>", ""] +
                  [line for g in functions[name] for line in prototype_lines(g.prototype() + ";")])]
-    if not fortran.NOT_THERE.match(name) and not f.doc and not fortran.OLD.match(name):
-        lines = ["use mpi_f08", ""]
+    is_extension = name.startswith("MPIX_")
+    if not fortran.NOT_THERE.match(name) and (is_extension or not f.doc) and not fortran.OLD.match(name):
+        lines = ["use mpi_f08_ext" if is_extension else "use mpi_f08", ""]
         for g in functions[name]:
             lines += fortran_lines(g, f) + [""]
         synopsis.append(("code", lines[:-1]))

@@ -256,8 +256,8 @@ void note_failures(comm::Comm& comm, const Ballot::Members& failed) {
             known.push_back(member);
 }
 
-/// Votes in the next agreement of the communicator and waits for the decision.
-Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
+/// Votes in the next agreement of the communicator.
+Agreement& vote(comm::Comm& comm, int flag) {
     GroupAgreements& group = agreements_of(comm);
     const uint32_t number = group.drawn++;
     Ballot mine(group.members->size());
@@ -275,6 +275,12 @@ Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
     agreement.consensus.vote(mine);
     group.share_exclusions();
     group.settle();
+    return agreement;
+}
+
+/// Votes in the next agreement of the communicator and waits for the decision.
+Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
+    Agreement& agreement = vote(comm, flag);
     if (!agreement.done.done) co_await progress::RequestDone{agreement.done};
     decision = agreement.consensus.ballot();
     note_failures(comm, decision.failed);
@@ -315,6 +321,8 @@ Task agree_among_living(comm::Comm& comm, int& flag) {
     if (decision.all_acknowledged()) co_return MPI_SUCCESS;
     co_return fail(MPIX_ERR_PROC_FAILED, "a member of the communicator has failed, and not all members have acknowledged it");
 }
+
+void vote_against(comm::Comm& comm) { vote(comm, 0); }
 
 Task shrink(comm::Comm& comm, comm::Comm*& result) {
     Ballot decision(0);

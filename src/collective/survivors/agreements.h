@@ -20,6 +20,9 @@ void start_agreements();
 /// order; works on a revoked communicator. References must outlive the task.
 Task agree_among_living(comm::Comm& comm, int& flag);
 
+/// Takes part in an agreement of the others with the flag 0, and does not wait for the decision: the flag of the decision will be 0.
+void vote_against(comm::Comm& comm);
+
 /// Creates a communicator of the members of `comm` that have not failed, in the order of their ranks. All agree on who has failed; a later
 /// failure is one of the new communicator. Works on a revoked communicator. In an inter-communicator each group keeps its living members;
 /// the call fails on all if no member of a group lives. Fails on a living member that the others regard as failed.

@@ -7,6 +7,7 @@
 #include "base/shim_hooks.h"
 #include "collective/agreement.h"
 #include "dynamic/dynamic.h"
+#include "mpi/comm/comm.h"
 #include "mpi/common/check.h"
 
 namespace starling::mpi {
@@ -82,6 +83,24 @@ int spawn(const CommandArguments& arguments, int root, MPI_Comm comm, MPI_Comm* 
     });
 }
 
+/// The part of MPIX_Comm_replace that a substitute performs. Sets `parent` to the communicator that is no longer needed afterwards.
+int join_survivors(int wrong, MPI_Comm* newcomm, MPI_Comm& parent) {
+    MakingLock lock;
+    if (phase != LibraryPhase::running) return not_running();
+    comm::Comm* const parents = dynamic::parent();
+    if (!parents)
+        return raise(nullptr,
+                     fail(MPI_ERR_COMM,
+                          "the communicator is MPI_COMM_NULL, which only a process may pass that MPIX_Comm_replace has "
+                          "started, and once; this process has no parents"));
+    const comm::ReferenceGuard kept(parents);
+    comm::Comm* made = nullptr;
+    const int error = dynamic::join_survivors(*parents, wrong, made);
+    if (newcomm) *newcomm = comm::to_handle(made);
+    parent = comm::to_handle(parents);
+    return raise(parents, error);
+}
+
 int check_names(const char* service, const void* port) {
     if (phase != LibraryPhase::running) return not_running();
     if (!service) return null_argument(nullptr, "service_name");
@@ -110,6 +129,31 @@ int Comm_get_parent(MPI_Comm* parent) {
     if (!parent) return null_argument(nullptr, "parent");
     *parent = comm::to_handle(dynamic::parent());
     return MPI_SUCCESS;
+}
+
+int Comm_replace(MPI_Comm comm, const char* command, char* argv[], MPI_Info info, MPI_Comm* newcomm) {
+    const int wrong = newcomm ? MPI_SUCCESS : null_pointer("newcomm");
+    if (newcomm) *newcomm = MPI_COMM_NULL;
+    if (comm == MPI_COMM_NULL) {
+        MPI_Comm parent = MPI_COMM_NULL;
+        const int error = join_survivors(wrong, newcomm, parent);
+        if (parent != MPI_COMM_NULL) Comm_free(&parent);
+        return error;
+    }
+    MakingLock lock;
+    comm::Comm* c = comm::from_handle(comm);
+    if (!c) return bad_comm(comm);
+    if (c->is_inter) return wrong_kind_of_comm(c);
+    const comm::ReferenceGuard kept(c);
+    const auto read = [&](int count, dynamic::Commands& commands) {
+        char* names[] = {const_cast<char*>(command)};
+        char** argvs[] = {argv};
+        return read_commands({1, names, argvs, &count, &info}, commands);
+    };
+    comm::Comm* made = nullptr;
+    const int error = dynamic::replace(*c, read, wrong, made);
+    if (newcomm) *newcomm = comm::to_handle(made);
+    return raise(c, error);
 }
 
 int Open_port(MPI_Info, char* port_name) {

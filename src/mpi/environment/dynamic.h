@@ -10,6 +10,7 @@ int Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, i
 int Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[],
                         const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]);
 int Comm_get_parent(MPI_Comm* parent);
+int Comm_replace(MPI_Comm comm, const char* command, char* argv[], MPI_Info info, MPI_Comm* newcomm);
 
 int Open_port(MPI_Info info, char* port_name);
 int Close_port(const char* port_name);
