@@ -87,6 +87,7 @@ class Move {
         plan = plan_move(members, records, partners);
         drop_unplanned();
         transfer();
+        prepare();
     }
 
     /// Returns the lowest rank on this process's host; -1 if it is not known.
@@ -183,39 +184,56 @@ class Move {
         for (MPI_Request& request : requests) check(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
 
-    void commit() {
+    /// Builds what the store has after the move, so that nothing has to be allocated after the agreement.
+    void prepare() {
+        for (int member = 0; member < size; ++member)
+            if (partners[member] == rank) wards.push_back(member);
         for (auto& [name, versions] : plan.versions)
-            for (auto& [number, planned] : versions) settle_version(name, number, planned);
+            for (auto& [number, planned] : versions) prepare_version(name, number, planned);
+    }
+
+    /// Adds the blocks of a version that have arrived. Those that this process had and keeps follow in commit().
+    void prepare_version(const std::string& name, int64_t number, PlannedVersion& planned) {
+        KeptVersion& version = moved[name].emplace_back();
+        version.number = number;
+        version.owners = planned.owners;
+        for (auto& [transfer, block] : arrivals)
+            if (transfer->name == name && transfer->version == number) version.blocks[transfer->owner] = std::move(block);
+        if (const KeptVersion* before = store.find(name, number)) {
+            version.own = before->own;
+            for (const auto& [owner, block] : before->blocks) {
+                const BlockKeepers& keepers = planned.keepers[owner];
+                if (keepers[0] == rank || keepers[1] == rank) version.blocks[owner];
+            }
+        }
+        if (version.own < 0 && planned.owners == size) version.own = rank;
+        version.keepers = std::move(planned.keepers);
+    }
+
+    /// Changes the store after all members have agreed. No member may fail here.
+    void commit() noexcept {
+        for (auto& [name, versions] : store.names)
+            for (KeptVersion& version : versions) keep_blocks(name, version);
+        store.names.swap(moved);
         if (store.wire != MPI_COMM_NULL) MPI_Comm_free(&store.wire);
         store.wire = std::exchange(wire, MPI_COMM_NULL);
         store.is_closed = false;
         store.comm = comm;
         store.rank = rank;
         store.size = size;
-        store.partners = std::move(partners);
-        store.wards.clear();
-        for (int member = 0; member < size; ++member)
-            if (store.partners[member] == rank) store.wards.push_back(member);
+        store.partners.swap(partners);
+        store.wards.swap(wards);
     }
 
-    /// Adds the blocks of a version that have arrived, and drops those that others keep now.
-    void settle_version(const std::string& name, int64_t number, PlannedVersion& planned) {
-        std::vector<KeptVersion>& versions = store.names[name];
-        auto version =
-            std::find_if(versions.begin(), versions.end(), [&](const KeptVersion& kept) { return kept.number == number; });
-        if (version == versions.end()) {
-            version = versions.insert(version, KeptVersion());
-            version->number = number;
-            version->owners = planned.owners;
+    /// Moves the blocks of a version that this process keeps, for which prepare_version() has made places.
+    void keep_blocks(const std::string& name, KeptVersion& before) noexcept {
+        std::vector<KeptVersion>& versions = moved.find(name)->second;
+        const auto version = std::find_if(versions.begin(), versions.end(),
+                                          [&](const KeptVersion& kept) { return kept.number == before.number; });
+        for (auto& [owner, block] : before.blocks) {
+            const auto place = version->blocks.find(owner);
+            if (place != version->blocks.end()) place->second = std::move(block);
         }
-        if (version->own < 0 && planned.owners == size) version->own = rank;
-        for (auto& [transfer, block] : arrivals)
-            if (transfer->name == name && transfer->version == number) version->blocks[transfer->owner] = std::move(block);
-        std::erase_if(version->blocks, [&](const auto& block) {
-            const BlockKeepers& keepers = planned.keepers[block.first];
-            return keepers[0] != rank && keepers[1] != rank;
-        });
-        version->keepers = std::move(planned.keepers);
     }
 
     int report_missing() const {
@@ -233,12 +251,13 @@ class Move {
     MPI_Comm wire = MPI_COMM_NULL;
     int rank = 0, size = 0;
     bool failed = false, has_memory = true;
-    std::vector<int> partners;
+    std::vector<int> partners, wards;
     std::vector<MemberReport> members;              ///< by rank
     std::vector<BlockRecord> own;                   ///< this process's records
     std::vector<std::vector<BlockRecord>> records;  ///< by rank
     MovePlan plan;
     std::vector<std::pair<const BlockTransfer*, BlockMemory>> arrivals;
+    VersionsByName moved;  ///< the store's versions after the move
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ starling::keep::BlockMemory::BlockMemory(size_t bytes) : length(bytes) {
     if (!memory) throw std::bad_alloc();
 }
 
+StagedSave::StagedSave(const std::string& name) { entry[name].reserve(2); }
+
 namespace {
 
 /// Returns which of two versions is not needed if the save of `version` fails.
@@ -75,10 +77,18 @@ std::vector<BlockMemory> starling_keep_store::make_room(const std::string& name,
     return dropped;
 }
 
-void starling_keep_store::commit(StagedSave&& save) {
-    std::vector<KeptVersion>& versions = names[save.name];
-    std::erase_if(versions, [&](const KeptVersion& version) { return version.number >= save.version.number; });
+void starling_keep_store::commit(StagedSave&& save) noexcept {
+    auto& [name, versions] = *save.entry.begin();
+    const auto found = names.find(name);
+    // After make_room() there is at most one version besides the new one.
+    if (found != names.end())
+        for (KeptVersion& version : found->second)
+            if (version.number < save.version.number) versions.push_back(std::move(version));
     versions.push_back(std::move(save.version));
+    if (found != names.end())
+        found->second.swap(versions);
+    else
+        names.merge(save.entry);
 }
 
 std::vector<BlockKeepers> starling_keep_store::current_keepers() const {

@@ -42,10 +42,15 @@ struct KeptVersion {
     size_t bytes() const;
 };
 
-/// A save whose agreement this process has not seen the end of.
+/// Versions by name, the older first.
+using VersionsByName = std::map<std::string, std::vector<KeptVersion>>;
+
+/// A save whose agreement this process has not seen the end of. It has all memory that it needs to count.
 struct StagedSave {
-    std::string name;
-    KeptVersion version = {};
+    /// Throws std::bad_alloc.
+    explicit StagedSave(const std::string& name);
+    KeptVersion version;
+    VersionsByName entry;  ///< of the save's name only, with room for two versions, but none in it
 };
 
 /// An agreement that has begun. MPI writes into it, so it stays where it is.
@@ -64,7 +69,7 @@ struct starling_keep_store {
     std::vector<int> partners;  ///< by rank
     std::vector<int> wards;     ///< the ranks whose partner this process is
     size_t bound = 0;
-    std::map<std::string, std::vector<starling::keep::KeptVersion>> names;  ///< up to two versions that count, the older first
+    starling::keep::VersionsByName names;  ///< up to two versions of each name, which count
     starling::keep::PendingAgreement pending;
     bool is_closed = false;  ///< whether the last agreement on `wire` has ended
 
@@ -79,7 +84,7 @@ struct starling_keep_store {
     /// Returns the bytes that make_room() would free.
     size_t droppable(const std::string& name, int64_t version) const;
     /// Adds a version that counts, in place of those that are not older.
-    void commit(starling::keep::StagedSave&& save);
+    void commit(starling::keep::StagedSave&& save) noexcept;
     /// Returns the keepers of the blocks that are saved now.
     std::vector<starling::keep::BlockKeepers> current_keepers() const;
 };
