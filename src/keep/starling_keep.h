@@ -62,7 +62,7 @@ typedef struct starling_keep_store* starling_keep;
  * with the tag MPI_TAG_UB during calls, to notice that `comm` is revoked.
  *
  * Errors: MPI_ERR_COMM (no intra-communicator), MPI_ERR_ARG, MPIX_ERR_PROC_FAILED, MPIX_ERR_REVOKED: *store is then NULL. MPI_ERR_NO_MEM: as
- * with starling_keep_move. */
+ * with starling_keep_move; *store is NULL if the store has not moved. */
 int starling_keep_create(MPI_Comm comm, size_t bound, starling_keep* store);
 
 /* Keeps the `bytes` bytes at `address` as this process's block of `version` of `name`. Collective: all processes give the same name and version,
@@ -107,8 +107,12 @@ int starling_keep_latest(starling_keep store, const char* name, long long* versi
  * of those that failed. In other communicators, as from MPIX_Comm_shrink, survivors keep their blocks, and the processes with the second
  * copies take over those of the failed. Blocks without a copy are lost; starling_keep_fetch reports them.
  *
- * Errors: MPI_ERR_COMM, MPIX_ERR_PROC_FAILED and MPIX_ERR_REVOKED (the store has not moved; shrink again and move it to the result);
- * MPI_ERR_NO_MEM (the store has moved if its message says so, but some blocks have one copy because the bound of a process forbids more). */
+ * If `comm` has been revoked, the store moves all the same, because a shrink of a revoked communicator works. Every save and fetch then returns
+ * MPIX_ERR_REVOKED until the store has been moved to another communicator.
+ *
+ * Errors: MPI_ERR_COMM; MPIX_ERR_PROC_FAILED and MPIX_ERR_REVOKED (a process of `comm` has failed before or during the move, and the store
+ * has not moved; shrink again and move it to the result); MPI_ERR_NO_MEM (the store has moved if its message says so, but some blocks have one
+ * copy because the bound of a process forbids more; else a process has no memory for the move). */
 int starling_keep_move(starling_keep store, MPI_Comm comm);
 
 /* Frees the store and its blocks, and sets *store to NULL. Collective, and succeeds also after failures. A NULL store is ignored.

@@ -51,9 +51,10 @@ int largest_tag(MPI_Comm comm) {
 }  // namespace
 
 KeepCall::KeepCall(KeepStore& its_store) : store(its_store) {
-    int rank = 0;
-    const int code = MPI_Comm_rank(store.comm, &rank);
-    if (code || MPI_Irecv(nullptr, 0, MPI_BYTE, rank, largest_tag(store.comm), store.comm, &revoked))
+    int rank = 0, has_ended = 0;
+    // A revocation before the call ends the call always, also if no process has to wait for another.
+    if (MPIX_Comm_is_revoked(store.comm, &has_ended) || has_ended || MPI_Comm_rank(store.comm, &rank) ||
+        MPI_Irecv(nullptr, 0, MPI_BYTE, rank, largest_tag(store.comm), store.comm, &revoked))
         is_revoked = true, abandon();
 }
 

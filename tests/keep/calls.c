@@ -218,6 +218,26 @@ static void test_bound_of_move(void) {
     OK(MPI_Comm_free(&fewer));
 }
 
+/// A store moves to a revoked communicator, where only a further move succeeds.
+static void test_revoked(void) {
+    starling_keep store;
+    MPI_Comm revoked;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &revoked));
+    KEEP_OK(starling_keep_create(MPI_COMM_WORLD, STARLING_KEEP_UNBOUNDED, &store));
+    KEEP_OK(save(store, 0, rank, 1));
+    OK(MPIX_Comm_revoke(revoked));
+    KEEP_OK(starling_keep_move(store, revoked));
+    size_t bytes = 0;
+    long long version = 1;
+    EXPECT_INT(save(store, 0, rank, 2), MPIX_ERR_REVOKED);
+    EXPECT_INT(starling_keep_fetch(store, kNames[0], 0, NULL, &bytes, &version), MPIX_ERR_REVOKED);
+    KEEP_OK(starling_keep_move(store, MPI_COMM_WORLD));
+    expect_block(store, 0, (rank + 1) % size, 1);
+    KEEP_OK(save(store, 0, rank, 2));
+    KEEP_OK(starling_keep_free(&store));
+    OK(MPI_Comm_free(&revoked));
+}
+
 int main(int argc, char** argv) {
     OK(MPI_Init(&argc, &argv));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -229,6 +249,7 @@ int main(int argc, char** argv) {
     test_bound();
     test_arguments();
     test_failed_saves();
+    test_revoked();
     if (size > 1) test_moves();
     if (size > 2 && on_one_host()) test_bound_of_move();
     OK(MPI_Finalize());
