@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/process.h"
+#include "link/job.h"
 #include "message/revocation.h"
 #include "message/suspended_receive.h"
 #include "progress/engine.h"
@@ -38,6 +40,19 @@ Group* failed_group(const Comm& comm, size_t count) {
     GroupBuilder builder;
     for (size_t i = 0; i < count; ++i) builder.add(comm.collective.roster().at(comm.failures.ranks[i]));
     return builder.build();
+}
+
+bool own_job_loses_a_rank() {
+    link::Job* const job = link::self().job;
+    if (!job || !job->mapped() || job->segment().header().recovers) return false;
+    for (uint32_t rank = 0; rank < job->segment().header().size; ++rank) {
+        const link::Process process{job, rank};
+        if (rank == link::self().rank || !link::on_this_host(process)) continue;
+        if (job->segment().cell(rank).state.load(std::memory_order_acquire) != job::RankState::initialized) continue;
+        const pid_t pid = link::pid_of(process);
+        if (pid > 0 && neighbour_ended(pid)) return true;
+    }
+    return false;
 }
 
 }  // namespace starling::comm

@@ -21,4 +21,8 @@ void announce_revocation(const Comm& comm);
 /// Returns the group of the first `count` known failures, with one reference.
 Group* failed_group(const Comm& comm, size_t count);
 
+/// Returns whether a rank of this process's job has died on this host, and the launcher has not noticed it yet, in a job that ends with its
+/// ranks.
+bool own_job_loses_a_rank();
+
 }  // namespace starling::comm

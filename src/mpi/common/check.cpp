@@ -1,5 +1,7 @@
 #include "mpi/common/check.h"
 
+#include <time.h>
+
 #include <cstdio>
 #include <string>
 
@@ -7,6 +9,7 @@
 #include "base/shim_hooks.h"
 #include "comm/error_codes.h"
 #include "comm/error_sentences.h"
+#include "comm/failures.h"
 #include "datatype/datatype.h"
 #include "message/receive.h"
 #include "mpi-ext.h"
@@ -86,6 +89,15 @@ int class_for_program(int error) {
     return me.job && me.job->mapped() && me.job->segment().header().recovers ? MPIX_ERR_PROC_FAILED : error;
 }
 
+// If a rank dies, the launcher ends the job with a message about that rank. Another rank may notice the death first: the kernel cannot
+// copy from the dead one's memory any more. Its error is only an effect, so it waits until the launcher ends it, at most five seconds.
+void leave_death_to_launcher(int error) {
+    if (error != MPI_ERR_PROC_ABORTED || !comm::own_job_loses_a_rank()) return;
+    constexpr int kSteps = 500;
+    const timespec step = {0, 10'000'000};
+    for (int i = 0; i < kSteps; ++i) nanosleep(&step, nullptr);
+}
+
 // Composes the text of a collective operation that continued after an error, and may have lost the text of its first error.
 void compose_text(comm::Comm* comm, int error) {
     if (comm && error == MPI_ERR_PROC_ABORTED && failure_text().empty()) message::why_member_failed(comm->collective);
@@ -96,6 +108,7 @@ bool is_of_files(const std::string_view name) { return name.find("MPI_File_") !=
 }  // namespace
 
 int raise_through(comm::Errhandler* const& place, comm::HandlerKind, ErrorSubject subject, int error) {
+    leave_death_to_launcher(error);
     error = class_for_program(error);
     // A reference is held because the handler may free itself or raise errors, and other threads may set another handler.
     comm::Errhandler* handler = comm::retain_from(place);
