@@ -7,8 +7,9 @@
  *
  * Prints µs, those of the slowest process: two values for `agree`, one for the others. bench/faults runs the program many times, with Open
  * MPI too. The processes of a host share the clock, so their times can be compared. */
-#include <mpi-ext.h>
 #include <mpi.h>
+/* Open MPI's mpi-ext.h needs mpi.h before it. */
+#include <mpi-ext.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
