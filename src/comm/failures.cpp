@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/process.h"
+#include "comm/reference_guard.h"
 #include "link/job.h"
 #include "message/revocation.h"
 #include "message/suspended_receive.h"
@@ -40,6 +41,18 @@ Group* failed_group(const Comm& comm, size_t count) {
     GroupBuilder builder;
     for (size_t i = 0; i < count; ++i) builder.add(comm.collective.roster().at(comm.failures.ranks[i]));
     return builder.build();
+}
+
+bool poll_revocation(Comm& comm) {
+    const ReferenceGuard kept(&comm);
+    if (!comm.collective.revoked()) progress::test();
+    return comm.collective.revoked();
+}
+
+Group* poll_failures(Comm& comm) {
+    const ReferenceGuard kept(&comm);
+    progress::test();
+    return failed_group(comm, known_failures(comm).ranks.size());
 }
 
 bool own_job_loses_a_rank() {

@@ -21,6 +21,11 @@ void announce_revocation(const Comm& comm);
 /// Returns the group of the first `count` known failures, with one reference.
 Group* failed_group(const Comm& comm, size_t count);
 
+/// Polls for news, and returns what is known then: whether the communicator is revoked, and the group of all failures, with one reference.
+/// For calls of the program, which may wait for either in a loop.
+bool poll_revocation(Comm& comm);
+Group* poll_failures(Comm& comm);
+
 /// Returns whether a rank of this process's job has died on this host, and the launcher has not noticed it yet, in a job that ends with its
 /// ranks.
 bool own_job_loses_a_rank();

@@ -39,12 +39,6 @@ Task shrink_later(Comm& comm, Comm*& made, MPI_Comm* newcomm) {
     co_return MPI_SUCCESS;
 }
 
-/// Returns the group of the first `count` known failures in `failedgrp`.
-int store_failed(const Comm& comm, size_t count, MPI_Group* failedgrp) {
-    *failedgrp = comm::add_handle(comm::failed_group(comm, count));
-    return MPI_SUCCESS;
-}
-
 }  // namespace
 
 int Comm_revoke(MPI_Comm comm) {
@@ -60,9 +54,7 @@ int Comm_is_revoked(MPI_Comm comm, int* flag) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!flag) return null_argument(c, "flag");
-    const comm::ReferenceGuard kept(c);
-    if (!c->collective.revoked()) progress::test();
-    *flag = c->collective.revoked();
+    *flag = comm::poll_revocation(*c);
     return MPI_SUCCESS;
 }
 
@@ -103,7 +95,8 @@ int Comm_failure_get_acked(MPI_Comm comm, MPI_Group* failedgrp) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!failedgrp) return null_argument(c, "failedgrp");
-    return store_failed(*c, c->failures.acknowledged, failedgrp);
+    *failedgrp = comm::add_handle(comm::failed_group(*c, c->failures.acknowledged));
+    return MPI_SUCCESS;
 }
 
 int Comm_get_failed(MPI_Comm comm, MPI_Group* failedgrp) {
@@ -111,9 +104,8 @@ int Comm_get_failed(MPI_Comm comm, MPI_Group* failedgrp) {
     Comm* c = comm::from_handle(comm);
     if (!c) return bad_comm(comm);
     if (!failedgrp) return null_argument(c, "failedgrp");
-    const comm::ReferenceGuard kept(c);
-    progress::test();
-    return store_failed(*c, comm::known_failures(*c).ranks.size(), failedgrp);
+    *failedgrp = comm::add_handle(comm::poll_failures(*c));
+    return MPI_SUCCESS;
 }
 
 int Comm_ack_failed(MPI_Comm comm, int num_to_ack, int* num_acked) {

@@ -3,7 +3,6 @@
 #include "comm/failures.h"
 #include "file/revocation.h"
 #include "mpi/file/file_check.h"
-#include "progress/engine.h"
 
 namespace starling::mpi {
 
@@ -20,10 +19,7 @@ int File_is_revoked(MPI_File fh, int* flag) {
     File* f = file::from_handle(fh);
     if (!f) return bad_file(fh);
     if (!flag) return null_argument(*f, "flag");
-    comm::Comm* const c = f->comm;
-    const comm::ReferenceGuard kept(c);
-    if (!c->collective.revoked()) progress::test();
-    *flag = c->collective.revoked();
+    *flag = comm::poll_revocation(*f->comm);
     return MPI_SUCCESS;
 }
 
@@ -32,10 +28,7 @@ int File_get_failed(MPI_File fh, MPI_Group* failedgrp) {
     File* f = file::from_handle(fh);
     if (!f) return bad_file(fh);
     if (!failedgrp) return null_argument(*f, "failedgrp");
-    comm::Comm* const c = f->comm;
-    const comm::ReferenceGuard kept(c);
-    progress::test();
-    *failedgrp = comm::add_handle(comm::failed_group(*c, comm::known_failures(*c).ranks.size()));
+    *failedgrp = comm::add_handle(comm::poll_failures(*f->comm));
     return MPI_SUCCESS;
 }
 

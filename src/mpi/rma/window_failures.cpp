@@ -2,7 +2,6 @@
 
 #include "comm/failures.h"
 #include "mpi/rma/window_check.h"
-#include "progress/engine.h"
 #include "window/revocation.h"
 
 namespace starling::mpi {
@@ -20,10 +19,7 @@ int Win_is_revoked(MPI_Win win, int* flag) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (!flag) return null_argument(*w, "flag");
-    comm::Comm* const c = w->comm;
-    const comm::ReferenceGuard kept(c);
-    if (!c->collective.revoked()) progress::test();
-    *flag = c->collective.revoked();
+    *flag = comm::poll_revocation(*w->comm);
     return MPI_SUCCESS;
 }
 
@@ -32,10 +28,7 @@ int Win_get_failed(MPI_Win win, MPI_Group* failedgrp) {
     Window* w = window::from_handle(win);
     if (!w) return bad_win(win);
     if (!failedgrp) return null_argument(*w, "failedgrp");
-    comm::Comm* const c = w->comm;
-    const comm::ReferenceGuard kept(c);
-    progress::test();
-    *failedgrp = comm::add_handle(comm::failed_group(*c, comm::known_failures(*c).ranks.size()));
+    *failedgrp = comm::add_handle(comm::poll_failures(*w->comm));
     return MPI_SUCCESS;
 }
 
