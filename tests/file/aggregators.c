@@ -3,11 +3,9 @@
 #define _GNU_SOURCE
 #include <mpi-ext.h>
 #include <mpi.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <sys/xattr.h>
 
-#include "check.h"
+#include "death.h"
 
 enum { kPiece = 300, kPieces = 400, kMine = kPiece * kPieces, kCalls = 200 };
 
@@ -66,28 +64,12 @@ static long measure(MPI_File file) {
     return (long)((MPI_Wtime() - began) * 1e6);
 }
 
-static void die_after(long us) {
-    const struct itimerval when = {.it_value = {us / 1000000, us % 1000000 + 1}};
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &when, NULL);
-}
-
-/// Lets all ranks begin together. The doomed one returns when all have left the barrier, which would fail on a rank that is still in it.
-static void begin(int doomed) {
-    char byte = 0;
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank != doomed) OK(MPI_Send(&byte, 1, MPI_CHAR, doomed, 3, MPI_COMM_WORLD));
-    for (int other = 0; other < size && rank == doomed; ++other)
-        if (other != rank) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
-
 static void test_death(const char* folder, int doomed, int percent) {
     MPI_File file = open_file(folder);
     measure(file);
     const long us = measure(file);
-    begin(doomed);
-    if (rank == doomed) die_after(us * percent / 100);
+    OK(MPI_Barrier(MPI_COMM_WORLD));  // all begin together
+    if (is_doomed_and_all_are_ready(MPI_COMM_WORLD, &doomed, 1)) die_after(us * percent / 100 + 1);
     int error = MPI_SUCCESS;
     for (int call = 0; call < kCalls && error == MPI_SUCCESS; ++call) error = call % 2 ? read_all(file) : write_all(file);
     CHECK(rank != doomed, "the rank is alive");

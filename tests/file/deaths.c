@@ -5,11 +5,9 @@
 #include <fcntl.h>
 #include <mpi-ext.h>
 #include <mpi.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "death.h"
 
 enum { kMine = 5000 };
 
@@ -25,19 +23,8 @@ static MPI_File open_file(const char* folder, int further) {
 
 /// Lets all ranks begin together. The doomed one returns when all have left the barrier, which would fail on a rank that is still in it.
 static void begin(void) {
-    char byte = 0;
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank != doomed) OK(MPI_Send(&byte, 1, MPI_CHAR, doomed, 3, MPI_COMM_WORLD));
-    for (int other = 0; other < size && rank == doomed; ++other)
-        if (other != rank) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
-
-static void die_after(long us) {
-    const struct itimerval when = {.it_value = {us / 1000000, us % 1000000}};
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    if (us == 0) raise(SIGALRM);
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &when, NULL);
+    is_doomed_and_all_are_ready(MPI_COMM_WORLD, &doomed, 1);
 }
 
 static void test_close(const char* folder, long us) {

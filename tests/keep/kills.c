@@ -1,21 +1,9 @@
 // Processes die at random moments while all save several blocks, one or two in each round. The survivors move the store and find the latest
 // version of all blocks. Usage: kills SEED
-#include <sys/time.h>
-
+#include "../mpi/death.h"
 #include "blocks.h"
 
 static uint64_t state;
-
-static void die(int number) {
-    (void)number;
-    raise(SIGKILL);
-}
-
-static void die_within(unsigned us) {
-    signal(SIGALRM, die);
-    const struct itimerval once = {{0, 0}, {0, (int)(1 + next_random(&state) % us)}};
-    setitimer(ITIMER_REAL, &once, NULL);
-}
 
 int main(int argc, char** argv) {
     int n, round = 0;
@@ -38,7 +26,7 @@ int main(int argc, char** argv) {
         for (int name = 0; name < kNameCount; ++name) KEEP_OK(save(store, name, me, version));
         if (me == other) state += 77;
         const int left = n - (doomed == other ? 1 : 2);
-        if (me == doomed || me == other) die_within(round % 3 ? 3000 : 20000);
+        if (me == doomed || me == other) die_within(&state, round % 3 ? 3000 : 20000);
         while (n > left) {
             save_until_failure(store, comm, version + 1);
             move_to_living(store, &comm);

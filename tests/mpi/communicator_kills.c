@@ -2,23 +2,13 @@
 // (--enable-recovery). The surviving ranks get no error other than from this death, and none hangs, although each learns of the death at
 // another moment. Usage: communicator_kills SEED
 #include <mpi-ext.h>
-#include <signal.h>
-#include <sys/time.h>
 
-#include "check.h"
+#include "death.h"
 
 static int rank, size, doomed;
 static uint64_t state;
 static MPI_Comm side;
 static MPI_Group all, halves[2];
-
-/// Kills the calling process within at most `most_us` microseconds.
-static void die_within(int most_us) {
-    const struct itimerval when = {.it_value = {0, 1 + (long)(next_random(&state) % (uint64_t)most_us)}};
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &when, NULL);
-}
 
 static int make(int what, MPI_Comm* made) {
     const int half = rank < size / 2, dims[] = {size}, periods[] = {1};
@@ -80,7 +70,7 @@ int main(int argc, char** argv) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     // Creates one inter-communicator, before any rank has stopped because of an error: a group's leader cannot know that the other group's
     // leader has stopped.
-    if (rank == doomed) die_within(test_seed % 2 ? 500 : 30000);
+    if (rank == doomed) die_within(&state, test_seed % 2 ? 500 : 30000);
     live(6 + (int)(test_seed / 2 % 2));
     for (int i = 0; live(i % 6); ++i) continue;
     if (rank == (doomed == 0)) printf("all went on without rank %d\n", doomed);

@@ -40,3 +40,18 @@ __attribute__((unused)) static MPI_Comm spawn_self(const char* argument, int cou
     free(codes);
     return inter;
 }
+
+/// Polls until a receive from `source`, which sends no message, fails because its job has ended.
+__attribute__((unused)) static void await_end(int source, MPI_Comm comm) {
+    for (int i = 0; i < 2000; i++) {
+        MPI_Request request;
+        int done = 0;
+        OK(MPI_Irecv(NULL, 0, MPI_BYTE, source, 9, comm, &request));
+        usleep(5000);
+        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+        CHECK(!done, "a message of a process that has sent none");
+        OK(MPI_Cancel(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    CHECK(0, "the end of the job was not noticed");
+}

@@ -12,21 +12,6 @@ static int has_ended_class(int code) {
     return class == MPI_ERR_PROC_ABORTED || class == MPIX_ERR_PROC_FAILED;
 }
 
-/// Polls until a receive from `source` fails, because its job has ended.
-static void await_end(int source, MPI_Comm comm) {
-    for (int i = 0; i < 2000; i++) {
-        MPI_Request request;
-        int done = 0;
-        OK(MPI_Irecv(NULL, 0, MPI_BYTE, source, 9, comm, &request));
-        usleep(5000);
-        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-        CHECK(!done, "a message of a process that has sent none");
-        OK(MPI_Cancel(&request));
-        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    }
-    CHECK(0, "the end of the job was not noticed");
-}
-
 static void poll(MPI_Comm comm) {
     int flag = 1;
     MPI_Message message;

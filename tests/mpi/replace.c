@@ -2,9 +2,9 @@
 // substitutes have the ranks of the dead. The second round may kill substitutes of the first.
 // Usage: replace FIRST SECOND, each a list of ranks such as 0,2 or - (nobody dies).
 #include <mpi-ext.h>
-#include <signal.h>
 #include <string.h>
 
+#include "death.h"
 #include "dynamic.h"
 
 enum { kMost = 32, kRounds = 2 };
@@ -27,16 +27,7 @@ static int contains(const int* ranks, int count, int rank) {
 
 /// The doomed ranks die when no rank waits for them any more; the others return when they have noticed all deaths.
 static void lose(MPI_Comm comm, const int* doomed, int count) {
-    int me, n;
-    OK(MPI_Comm_rank(comm, &me));
-    OK(MPI_Comm_size(comm, &n));
-    for (int i = 0; i < count; ++i)
-        if (doomed[i] != me) OK(MPI_Send(NULL, 0, MPI_BYTE, doomed[i], 7, comm));
-    if (contains(doomed, count, me)) {
-        for (int r = 0; r < n; ++r)
-            if (r != me) OK(MPI_Recv(NULL, 0, MPI_BYTE, r, 7, comm, MPI_STATUS_IGNORE));
-        raise(SIGKILL);
-    }
+    kill_all_when_ready(comm, doomed, count);
     for (int i = 0; i < count; ++i)
         EXPECT_INT(class_of(MPI_Recv(NULL, 0, MPI_BYTE, doomed[i], 8, comm, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED);
 }

@@ -1,8 +1,8 @@
 // MPIX_Comm_replace that cannot succeed: all survivors get the same error and no communicator, and a later call succeeds.
 #include <mpi-ext.h>
-#include <signal.h>
 #include <string.h>
 
+#include "death.h"
 #include "dynamic.h"
 
 static int rank, size;
@@ -62,12 +62,7 @@ int main(int argc, char** argv) {
     EXPECT_INT(class_of(MPIX_Comm_replace(MPI_COMM_NULL, NULL, NULL, MPI_INFO_NULL, &made)), MPI_ERR_COMM);
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    for (int r = 1; r < 3; ++r)
-        if (r != rank) OK(MPI_Send(NULL, 0, MPI_BYTE, r, 7, comm));
-    const int is_doomed = rank == 1 || rank == 2;
-    for (int r = 0; is_doomed && r < size; ++r)
-        if (r != rank) OK(MPI_Recv(NULL, 0, MPI_BYTE, r, 7, comm, MPI_STATUS_IGNORE));
-    if (is_doomed) raise(SIGKILL);
+    kill_all_when_ready(comm, (const int[]){1, 2}, 2);
     for (int r = 1; r < 3; ++r)
         EXPECT_INT(class_of(MPI_Recv(NULL, 0, MPI_BYTE, r, 8, comm, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED);
     EXPECT_INT(replace_by("/nonexistent/program", "", comm, &made), MPI_ERR_SPAWN);

@@ -4,21 +4,6 @@
 
 static int rank, size;
 
-// Polls until the children's job has ended: a receive from it then fails.
-static void wait_for_end(MPI_Comm inter) {
-    for (int i = 0; i < 2000; i++) {
-        MPI_Request request;
-        int done = 0;
-        OK(MPI_Irecv(NULL, 0, MPI_BYTE, 0, 9, inter, &request));
-        usleep(5000);
-        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-        CHECK(!done, "a message of a child that has sent none");
-        OK(MPI_Cancel(&request));
-        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    }
-    CHECK(0, "the end of the children's job was not noticed");
-}
-
 static void poll(int source, MPI_Comm comm) {
     int flag = 1;
     MPI_Message message;
@@ -69,7 +54,7 @@ int main(int argc, char** argv) {
     OK(MPI_Intercomm_merge(inter, 0, &all));
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN));
-    wait_for_end(inter);
+    await_end(0, inter);
     poll(0, inter);
     poll(MPI_ANY_SOURCE, inter);
     poll(size, all);

@@ -1,24 +1,11 @@
 // Ranks die one after the other at random moments while all use a communicator. The others revoke it, agree, and shrink it, until one is
 // left. Each survivor gets the same flags and the same groups. Usage: ulfm_shrink SEED
 #include <mpi-ext.h>
-#include <signal.h>
-#include <sys/time.h>
 
-#include "check.h"
+#include "death.h"
 
 static int rank, size;
 static uint64_t state;
-
-static void die(int number) {
-    (void)number;
-    raise(SIGKILL);
-}
-
-static void die_within(unsigned us) {
-    signal(SIGALRM, die);
-    const struct itimerval once = {{0, 0}, {0, (int)(1 + next_random(&state) % us)}};
-    setitimer(ITIMER_REAL, &once, NULL);
-}
 
 static void expect_failure(int code, const char* what) {
     char text[MPI_MAX_ERROR_STRING];
@@ -107,7 +94,7 @@ int main(int argc, char** argv) {
         for (int r = 0; me == doomed && r < n - 1; ++r)
             OK(MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 7, comm, MPI_STATUS_IGNORE));
         if (me != doomed) OK(MPI_Send(NULL, 0, MPI_INT, doomed, 7, comm));
-        if (me == doomed) die_within(within);
+        if (me == doomed) die_within(&state, within);
         work(comm);
         OK(MPIX_Comm_revoke(comm));
         int flag = ~(1 << rank % 30);

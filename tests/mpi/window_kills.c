@@ -2,11 +2,9 @@
 // requested, held and released, and accesses are in flight. "births": windows are created, used and freed. The others get no error other
 // than from this death, two ranks never hold one exclusive lock, and none hangs. Usage: window_kills locks|births SEED
 #include <mpi-ext.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "death.h"
 
 enum { kMostRanks = 16, kBulk = 1 << 13 };
 
@@ -26,27 +24,11 @@ static long long sum_of_failures;
 
 static MPI_Aint at(const void* field) { return (const char*)field - (const char*)memory; }
 
-/// Kills the calling process within at most `most_us` microseconds.
-static void die_within(int most_us) {
-    const long us = 1 + (long)(next_random(&state) % (uint64_t)most_us);
-    const struct itimerval when = {.it_value = {us / 1000000, us % 1000000}};
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &when, NULL);
-}
-
 /// Lets all ranks begin together, and the doomed one die within at most `most_us` microseconds. It begins to die when all have left the
 /// barrier, which would fail on a rank that is still in it.
 static void begin_with_death_within(int most_us) {
-    char byte = 0;
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank != doomed) {
-        OK(MPI_Send(&byte, 1, MPI_CHAR, doomed, 3, MPI_COMM_WORLD));
-        return;
-    }
-    for (int other = 0; other < size; ++other)
-        if (other != rank) OK(MPI_Recv(&byte, 1, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    die_within(most_us);
+    if (is_doomed_and_all_are_ready(MPI_COMM_WORLD, &doomed, 1)) die_within(&state, most_us);
 }
 
 /// Returns whether a call succeeded. It may fail only because of the dead rank.
