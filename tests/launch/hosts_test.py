@@ -16,7 +16,7 @@ import sys
 import time
 import unittest
 
-from launcher_test import BUILD, BYTES, LIMIT, MPIEXEC, PROBE, Case, marked, status
+from launcher_test import BUILD, BYTES, LIMIT, MPIEXEC, PROBE, Case, kill_all, marked, status
 
 STARLING = str(BUILD / "bin" / "starling")
 
@@ -35,10 +35,13 @@ class HostsCase(Case):
     def nodes(self):
         return {pid for pid, command in marked(self.mark).items() if "starlingd node" in command}
 
-    def kill_a_daemon(self, which):
+    def both_daemons(self):
         # The agent's process waits until its daemon is connected, and may exist a moment longer.
         self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")
-        os.kill(which(self.nodes()), signal.SIGKILL)
+        return self.nodes()
+
+    def kill_a_daemon(self, which):
+        os.kill(which(self.both_daemons()), signal.SIGKILL)
 
     def guards(self):
         return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if status(pid, "Name") == "starling-guard"}
@@ -497,8 +500,7 @@ class Spawning(HostsCase):
         """mpiexec must not wait for another end of a job."""
         process = self.popen(MPIEXEC, "--host", "a:1,b:1", "-n", 1, PROBE, "init", "pid up", "await go", "spawn-info host=b 1 ./nonesuch")
         parent, = self.files("up")
-        self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")  # some are processes of the agent at first
-        daemon, = [pid for pid in self.nodes() if marked(self.mark)[pid].split()[-1] == "b"]
+        daemon, = [pid for pid in self.both_daemons() if marked(self.mark)[pid].split()[-1] == "b"]
         os.kill(daemon, signal.SIGSTOP)
         pathlib.Path(self.directory, "go").touch()
         time.sleep(0.5)  # the order to start is on its way
@@ -683,9 +685,7 @@ class Standing(HostsCase):
     def test_the_root_dies_and_nothing_stays(self):
         process = self.popen(MPIEXEC, "-n", 4, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
         self.files("up0", "up1", "up2", "up3")
-        for pid, command in marked(self.mark).items():
-            if "starlingd universe" in command:
-                os.kill(pid, signal.SIGKILL)
+        kill_all(pid for pid, command in marked(self.mark).items() if "starlingd universe" in command)
         _, err = process.communicate(timeout=LIMIT)
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("the standing daemon has ended", err)
@@ -728,8 +728,7 @@ class Standing(HostsCase):
         self.assertEqual((code, out, err), (0, "", ""))
 
     def test_daemons_without_hosts_are_passed_by(self):
-        for pid in self.nodes():
-            os.kill(pid, signal.SIGKILL)
+        kill_all(self.both_daemons())
         self.wait_for(lambda: self.run_command(STARLING, "daemon", "status")[1].count("lost,") == 2, "the hosts are not lost")
         code, out, err = self.mpiexec("-v", "-n", 2, "echo", "here")
         self.assertEqual((code, out), (0, "here\n" * 2))
@@ -742,8 +741,7 @@ class Standing(HostsCase):
         self.assertIn("have lost host 'a'", err)
 
     def test_hosts_that_are_lost_while_a_job_starts_are_passed_by(self):
-        for pid in self.nodes():
-            os.kill(pid, signal.SIGKILL)
+        kill_all(self.both_daemons())
         code, out, err = self.mpiexec("-v", "-n", 2, "echo", "here")  # most often before the root notices
         self.assertEqual((code, out), (0, "here\n" * 2), err)
         self.assertIn("lost", err)

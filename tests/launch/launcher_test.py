@@ -6,6 +6,7 @@
 A test must not leave any process behind.
 """
 
+import contextlib
 import fcntl
 import gzip
 import os
@@ -49,6 +50,13 @@ def marked(mark):
     return found
 
 
+def kill_all(pids):
+    """Kills the processes. One that the death of another has ended before its turn is no error."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def status(pid, name):
     try:
         return re.search(rf"^{name}:\s+(\S+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M).group(1)
@@ -83,8 +91,7 @@ class Case(unittest.TestCase):
                 if stream:
                     stream.close()
         left = self.left_after()
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
+        kill_all(left)
         shutil.rmtree(self.directory)
         self.assertEqual(left, {}, "left behind")
 
@@ -1311,9 +1318,7 @@ class Remaining(Case):
 
     def test_killed_group_and_name(self):
         process = self.tree()
-        for pid, command in marked(self.mark).items():
-            if "mpiexec" in command:  # as pkill -9 -f mpiexec would
-                os.kill(pid, signal.SIGKILL)
+        kill_all(pid for pid, command in marked(self.mark).items() if "mpiexec" in command)  # as pkill -9 -f mpiexec would
         process.wait()
         self.assertEqual(self.left_after(), {})
 
@@ -1332,9 +1337,7 @@ class Remaining(Case):
     def test_guard_keeps_nothing_open(self):
         process = self.popen("sh", "-c", f"{MPIEXEC} -n 1 sleep 60 | cat")
         self.wait_for(lambda: any("sleep" in c and "mpiexec" not in c for c in marked(self.mark).values()), "not up")
-        for pid, command in marked(self.mark).items():
-            if command.startswith(MPIEXEC):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(pid for pid, command in marked(self.mark).items() if command.startswith(MPIEXEC))
         process.communicate(timeout=LIMIT)  # cat sees the end
 
     def test_killed_at_random(self):
@@ -1358,10 +1361,7 @@ class Remaining(Case):
             # mpiexec itself is always a candidate: while the kernel sets up its environment, the variable that marks it cannot be read.
             parts = sorted(({process.pid: "mpiexec"} | marked(self.mark)).items()) + [(pid, "guard") for pid in guard]
             pid, name = random.choice(parts)
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            kill_all([pid])
             # The death of a helper or of the guard does not end the job; the test then ends it like Ctrl-C.
             if pid != process.pid:
                 time.sleep(0.02)
@@ -1385,9 +1385,7 @@ class Remaining(Case):
         process = self.popen(PROBE, "init", "spawn 2 sleep 60", "print ready", "sleep 1500", "finalize")
         while process.stdout.readline() != "ready\n":
             pass
-        for pid, command in marked(self.mark).items():
-            if "starlingd serve" in command:
-                os.kill(pid, signal.SIGKILL)
+        kill_all(pid for pid, command in marked(self.mark).items() if "starlingd serve" in command)
         self.wait_for(lambda: not any("sleep 60" in c and "probe" not in c for c in marked(self.mark).values()), "children stay")
         self.assertEqual(process.wait(LIMIT), 0)  # the singleton itself continues
 

@@ -100,8 +100,7 @@ class Settings(HostsCase):
                              "--set", "reattach-ms=300", "--host", "a:1,b:1", "-n", 2, "sh", "-c",
                              f"echo 1 > {self.directory}/up$STARLING_RANK; exec sleep 60")
         self.files("up0", "up1")
-        self.wait_for(lambda: len(self.nodes()) == 2, "there are not two daemons")
-        stopped = max(self.nodes())
+        stopped = max(self.both_daemons())
         os.kill(stopped, signal.SIGSTOP)
         _, err = process.communicate(timeout=LIMIT)
         os.kill(stopped, signal.SIGCONT)
