@@ -20,7 +20,7 @@ from launcher_test import marked, status
 
 BUILD = Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
-LIMIT = 60  # seconds for anything
+LIMIT = 200  # seconds for anything
 SPAWN = str(BUILD / "tests" / "mpi" / "spawn")
 ROW = r'host_name = 0x\w+ "([^"]+)", executable_name = 0x\w+ "([^"]+)", pid = (\d+)'
 STOP = "handle SIGCHLD SIGCONT nostop noprint pass\nset detach-on-fork on\nbreak MPIR_Breakpoint\n"
@@ -33,9 +33,13 @@ end
 """
 STATES = """shell sleep %s
 python
+import time
+def state(pid): return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
+end = time.monotonic() + 60
 for i in range(%d, int(gdb.parse_and_eval("MPIR_proctable_size"))):
     pid = int(gdb.parse_and_eval(f"MPIR_proctable[{i}].pid"))
-    print("state", open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0])
+    while state(pid) != "T" and time.monotonic() < end: time.sleep(0.05)
+    print("state", state(pid))
 end
 """
 START = STOP + "start\nset var MPIR_being_debugged = 1\n"
@@ -110,6 +114,7 @@ class HostsTable(HostsCase):
         job = self.popen(MPIEXEC, *options, "-n", 4, "sh", "-c", "echo $STARLING_RANK $FAKE_HOST $$; sleep 60; :")
         lines = sorted(job.stdout.readline().split() for _ in range(4))
         self.assertEqual([line[:2] for line in lines], [["0", "a"], ["1", "b"], ["2", "a"], ["3", "b"]])
+        self.wait_for(lambda: "size 4 debug state 1\n" in gdb_script(SHOW, "-p", str(job.pid)), "the table is not filled")
         for look in (lambda: gdb_script(SHOW, "-p", str(job.pid)), lambda: attach(job)):
             said = look()
             self.assertIn("size 4 debug state 1\n", said)
@@ -130,8 +135,8 @@ class HostsTable(HostsCase):
 
     def stop_at_start(self, *options):
         """The ranks wait while the debugger keeps mpiexec for longer than daemons bear its silence."""
-        said = gdb_script(START + "continue\n" + SHOW + STATES % (3, 0) + "continue\n", "--args", MPIEXEC, *options, "-n", "2", "sleep", "5",
-                          env=dict(self.environment, STARLING_SILENCE_MS="1000"))
+        said = gdb_script(START + "continue\n" + SHOW + STATES % (8, 0) + "continue\n", "--args", MPIEXEC, *options, "-n", "2", "sleep", "5",
+                          env=dict(self.environment, STARLING_SILENCE_MS="4000"))
         self.assertEqual([host for host, _, _ in re.findall(ROW, said)], ["a", "b"], said)
         self.assertEqual(said.count("state T"), 2, said)
         self.assertIn("exited normally", said)  # so the ranks went on, and have ended
@@ -170,8 +175,7 @@ class HostsTable(HostsCase):
             gdb_script("set var MPIR_being_debugged = 1\n", "-p", str(job.pid))
             os.kill(root, signal.SIGCONT)
             pid = job.stdout.readline().strip()
-            time.sleep(1)
-            self.assertIn(("h0", self.SHELL, pid), re.findall(ROW, gdb_script(SHOW, "-p", str(job.pid))))
+            self.wait_for(lambda: ("h0", self.SHELL, pid) in re.findall(ROW, gdb_script(SHOW, "-p", str(job.pid))), "the table is not filled")
             job.send_signal(signal.SIGTERM)
             job.communicate(timeout=LIMIT)
         finally:
@@ -196,7 +200,7 @@ class Debug(unittest.TestCase):
         """gdb itself still runs, and lets the rank end only when it has seen that it runs."""
         with tempfile.TemporaryDirectory() as folder:
             script = f"[ $STARLING_RANK = 1 ] || echo $$ > {folder}/pid; until [ -e {folder}/go ]; do sleep 0.01; done"
-            look = (f"shell for i in $(seq 500); do grep -q '^State:.[SRD]' /proc/$(cat {folder}/pid)/status && echo it runs && break; "
+            look = (f"shell for i in $(seq 5000); do grep -q '^State:.[SRD]' /proc/$(cat {folder}/pid)/status && echo it runs && break; "
                     f"sleep 0.01; done 2> /dev/null; touch {folder}/go\n")
             result = subprocess.run([MPIEXEC, "--debug", "-n", "2", "sh", "-c", script], input="detach\n" + look + "quit\n",
                                     capture_output=True, text=True, timeout=LIMIT, check=False)

@@ -6,6 +6,7 @@
 Tests that need real hosts (networks, namespaces, cables) are in tests/lab.
 """
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -16,7 +17,7 @@ import sys
 import time
 import unittest
 
-from launcher_test import BUILD, BYTES, LIMIT, MPIEXEC, PROBE, Case, kill_all, marked, status
+from launcher_test import BUILD, LIMIT, MPIEXEC, PIECES, PROBE, Case, kill_all, marked, status
 
 STARLING = str(BUILD / "bin" / "starling")
 
@@ -237,10 +238,9 @@ class Revocations(HostsCase):
 class Streams(HostsCase):
     def test_output_of_all_hosts_is_whole(self):
         code, out, _ = self.over("a:2,b:2", "-n", 4, "sh", "-c", "seq 1 20000; echo no newline >&2 | printf end$STARLING_RANK")
-        self.assertEqual(code, 0)
-        for rank in range(4):
-            out = out.replace(f"end{rank}", "", 1)
-        self.assertEqual(sorted(out.split()), sorted([str(n) for n in range(1, 20001)] * 4))
+        # Counts characters: a line is split if its rank gets no core for a second between two blocks.
+        whole = "".join(f"{i}\n" for i in range(1, 20001)) * 4 + "end0end1end2end3"
+        self.assertEqual((code, collections.Counter(out)), (0, collections.Counter(whole)))
 
     def test_tagged_lines(self):
         code, out, err = self.over("a,b", "-ppn", 1, "-n", 2, "-l", "sh", "-c", 'printf "x\\ny"; echo e >&2')
@@ -282,8 +282,8 @@ class Streams(HostsCase):
         self.end_unread_jobs("--host", "a,b")
 
     def test_lines_come_whole_whatever_their_pieces(self):
-        code, out, _ = self.over("a:2,b:2", "-n", 4, sys.executable, "-c", BYTES)
-        self.assertEqual((code, sorted(out.splitlines())), (0, sorted([f"rank says {i} and {i} again" for i in range(100)] * 4)))
+        out = self.without_pauses(MPIEXEC, "--host", "a:2,b:2", "-n", 4, sys.executable, "-c", PIECES, 100, 1)
+        self.assertEqual(sorted(out.splitlines()), sorted([f"rank says {i} and {i} again" for i in range(100)] * 4))
 
     def test_input_goes_to_rank_0_wherever_it_is(self):
         text = "line\n" * 40000
@@ -326,21 +326,21 @@ class Ending(HostsCase):
 
     def test_who_is_left_alone_by_the_dead_and_the_ended_waits_for_none(self):
         program = str(BUILD / "tests" / "mpi" / "recover_alone")
-        code, out, _ = self.over("a:2,b:1", "--timeout", 20, "--enable-recovery", "-n", 3, program)
+        code, out, _ = self.over("a:2,b:1", "--timeout", 100, "--enable-recovery", "-n", 3, program)
         self.assertEqual((code, out), (128 + signal.SIGKILL, "every call has ended\n"))
 
     def test_dead_ranks_of_all_hosts_are_replaced(self):
         program = str(BUILD / "tests" / "mpi" / "replace")
         for first, second in (("0", "0"), ("4", "3"), ("0,2,4", "1,2")):
             with self.subTest(first=first, second=second):
-                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 40, "--enable-recovery", "-n", 5, program, first, second)
+                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 100, "--enable-recovery", "-n", 5, program, first, second)
                 self.assertEqual((code, out), (128 + signal.SIGKILL, "all 5 ranks are there again\n"), err)
 
     def test_deaths_while_ranks_of_all_hosts_are_replaced(self):
         program = str(BUILD / "tests" / "mpi" / "replace_kills")
         for seed in range(1, 7):
             with self.subTest(seed=seed):
-                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 40, "--enable-recovery", "-n", 5, program, seed)
+                code, out, err = self.over("a:2,b:2,c:1", "--timeout", 100, "--enable-recovery", "-n", 5, program, seed)
                 self.assertEqual((code, out), (128 + signal.SIGKILL, "all ranks are there again\n"), err)
 
     def test_to_hang_up_ends_all(self):
@@ -353,7 +353,7 @@ class Ending(HostsCase):
         self.hang_up_below_nohup("--host", "a:1,b:1")
 
     def test_a_job_is_suspended_everywhere_and_for_as_long_as_one_likes(self):
-        environment = dict(self.environment, STARLING_SILENCE_MS="2000", STARLING_HEARTBEAT_MS="100", STARLING_REATTACH_MS="500")
+        environment = dict(self.environment, STARLING_SILENCE_MS="5000", STARLING_HEARTBEAT_MS="100", STARLING_REATTACH_MS="500")
         go = pathlib.Path(self.directory, "go")
         os.mkfifo(go)
         # Ranks must not be shells that start children: a process in vfork cannot be stopped before its child's exec.
@@ -364,7 +364,7 @@ class Ending(HostsCase):
             process.send_signal(signal.SIGTSTP)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} runs on")
-            time.sleep(3.5)  # daemons count as lost after 2 s
+            time.sleep(7)  # daemons count as lost after 5 s
             process.send_signal(signal.SIGCONT)
             for pid in (process.pid, *ranks):
                 self.wait_for(lambda: not status(pid, "State").startswith("T"), f"{marked(self.mark).get(pid)} is still stopped")
@@ -392,8 +392,11 @@ class Ending(HostsCase):
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_timeout_shows_stacks_from_all_hosts(self):
-        code, _, err = self.over("a:1,b:1", "-n", 2, "--timeout", 1, "sleep", 60)
-        self.assertEqual(code, 124)
+        for seconds in (1, 10):
+            code, _, err = self.over("a:1,b:1", "-n", 2, "--timeout", seconds, "sleep", 60)
+            self.assertEqual(code, 124)
+            if "nanosleep" in err:
+                break  # on a busy machine, the ranks may not have come to it at first
         for rank in range(2):
             self.assertIn(f"---- rank {rank} (sleep)", err)
 
@@ -419,10 +422,10 @@ class Ending(HostsCase):
 
     def test_recovery_goes_on_without_the_dead(self):
         process = self.popen(MPIEXEC, "--host", "a:1,b:2", "--enable-recovery", "-n", 3, "sh", "-c",
-                             "[ $STARLING_RANK = 2 ] && kill -9 $$; sleep 1; echo lives")
-        out, err = process.communicate(timeout=LIMIT)
-        self.assertEqual((process.returncode, out), (128 + 9, "lives\nlives\n"))
-        self.assertIn("the others go on", err)
+                             "[ $STARLING_RANK = 2 ] && kill -9 $$; while [ ! -e go ]; do sleep 0.02; done; echo lives")
+        self.assertIn("the others go on", process.stderr.readline())
+        pathlib.Path(self.directory, "go").touch()
+        self.assertEqual((process.communicate(timeout=LIMIT)[0], process.returncode), ("lives\nlives\n", 128 + 9))
 
     def test_recovery_on_this_machine(self):
         process = self.popen(MPIEXEC, "--enable-recovery", "-n", 3, "sh", "-c",
@@ -434,7 +437,8 @@ class Ending(HostsCase):
 
 class Spawning(HostsCase):
     def test_children_spread_over_hosts(self):
-        code, out, err = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init", "spawn 4 sh -c echo~child~$FAKE_HOST", "sleep 300", "finalize")
+        code, out, err = self.over("a:1,b:1,c:1", "-n", 1, PROBE, "init",
+                                   "spawn 4 sh -c echo~child~$FAKE_HOST;while~[~!~-e~go~];do~sleep~0.02;done", "pid go", "finalize")
         self.assertEqual((code, err), (0, ""))
         self.assertIn("spawn 0 codes 0 0 0 0", out)
         self.assertIn("size 4", out)
@@ -513,13 +517,16 @@ class Spawning(HostsCase):
     def test_children_end_with_their_parent_unless_disconnected(self):
         code, _, err = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn-info host=b 1 sleep 60", "exit 3")
         self.assertEqual(code, 3)
-        code, out, err = self.over("a:1,b:1", "-n", 1, PROBE, "init", "spawn-info host=b 1 sh -c sleep~1;echo~finished", "disconnect",
-                                   "finalize", "exit 3")
+        code, out, err = self.over("a:1,b:1", "-n", 1, PROBE, "init",
+                                   "spawn-info host=b 1 sh -c while~[~!~-e~go~];do~sleep~0.02;done;sleep~1;echo~finished", "disconnect",
+                                   "pid go", "finalize", "exit 3")
         self.assertEqual((code, out.count("finished")), (3, 1))
 
     def test_the_end_of_children_is_seen_on_another_host(self):
         for command, state in (("true", 2), ("false", 3)):
-            code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", f"spawn-info host=b 1 sh -c sleep~0.3;{command}", "wait-child", "finalize")
+            code, out, _ = self.over("a:1,b:1", "-n", 1, PROBE, "init", f"spawn-info host=b 1 sh -c while~[~!~-e~go~];do~sleep~0.02;done;{command}",
+                                     "pid go", "wait-child", "finalize")
+            os.remove(f"{self.directory}/go")
             self.assertEqual(code, 0)
             self.assertIn(f"child state {state}", out)
 
@@ -700,10 +707,12 @@ class Standing(HostsCase):
         root = self.root()
         os.kill(root, signal.SIGSTOP)
         try:
-            for _ in range(2):
+            def ended():
                 process.send_signal(signal.SIGINT)
-                self.wait_for(lambda: int(status(process.pid, "ShdPnd"), 16) == 0, "the signal is not read")
-                time.sleep(0.2)
+                time.sleep(0.2)  # longer than signals may be apart that are taken for one
+                return process.poll() is not None
+
+            self.wait_for(ended, "mpiexec waits for the daemons")
             _, err = process.communicate(timeout=LIMIT)
             self.assertEqual((process.returncode, err), (130, "mpiexec: the standing daemons have not ended the job yet; "
                                                               "mpiexec does not wait for that\n"))
@@ -720,11 +729,11 @@ class Standing(HostsCase):
         finally:
             os.kill(root, signal.SIGCONT)
         self.wait_for(lambda: not self.sleepers(), "the job continues without its mpiexec")
-        code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="20000"))
+        code, out, err = self.mpiexec("-n", 1, "echo", "still", env=dict(self.environment, STARLING_SILENCE_MS="100000"))
         self.assertEqual((code, out, err), (0, "still\n", ""))
 
     def test_a_job_that_is_silent_is_not_taken_for_dead(self):
-        code, out, err = self.mpiexec("-n", 2, "sleep", 4, env=dict(self.environment, STARLING_SILENCE_MS="2000"))
+        code, out, err = self.mpiexec("-n", 2, "sleep", 8, env=dict(self.environment, STARLING_SILENCE_MS="5000"))
         self.assertEqual((code, out, err), (0, "", ""))
 
     def test_daemons_without_hosts_are_passed_by(self):
@@ -781,7 +790,7 @@ class StandingStart(HostsCase):
 
     def test_the_limit_is_the_user_s(self):
         slow = self.script('host=$1; shift; sleep 11; exec sh -c "$* apart $host"', "slow")
-        environment = dict(self.environment, STARLING_LAUNCH_TIMEOUT="60", STARLING_LAUNCHER_AGENT=slow)
+        environment = dict(self.environment, STARLING_LAUNCH_TIMEOUT="100", STARLING_LAUNCHER_AGENT=slow)
         code, _, err = self.run_command(STARLING, "daemon", "start", "--host", "a", env=environment)
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(self.run_command(STARLING, "daemon", "stop")[0], 0)

@@ -6,6 +6,7 @@
 A test must not leave any process behind.
 """
 
+import collections
 import contextlib
 import fcntl
 import gzip
@@ -31,7 +32,8 @@ import uuid
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 PROBE = str(BUILD / "tests" / "launch" / "probe")
-LIMIT = 30  # seconds for anything
+LIMIT = 120  # seconds for anything
+PATIENCE_MS = 200  # after which mpiexec passes on a line that a rank has begun (launch/process/output.cpp)
 
 
 def marked(mark):
@@ -155,17 +157,40 @@ class Case(unittest.TestCase):
         self.wait_for(lambda: all(p.exists() and p.read_text().endswith("\n") for p in paths), f"no {names}")
         return [int(p.read_text()) for p in paths]
 
+    def stands_still(self, output):
+        """Returns whether this pipe is full and every process waits. mpiexec enlarges a full pipe once, and then writes more to it."""
+        def waits():
+            return not select.select([], [output], [], 0)[1] and all(status(pid, "State") == "S" for pid in marked(self.mark))
+
+        return waits() and not time.sleep(0.05) and waits()
+
     def end_unread_jobs(self, *options):
         """Ends jobs whose output is not read: ranks that the signal kills, ranks that write more before they end, a job that takes too long."""
+        lost = "mpiexec: standard output is not read, so the rest of the processes' output is lost\n"
         writer = "trap 'head -c 300000 /dev/zero; exit 3' TERM; yes & wait"
-        for more, rank, end in ((), "exec yes", 128 + signal.SIGTERM), ((), writer, 3), (("--timeout", 1), "exec yes", 124):
-            process = self.popen(MPIEXEC, *options, *more, "-n", 2, "sh", "-c", rank)
+        for rank, end in ("exec yes", 128 + signal.SIGTERM), (writer, 3):
+            process = self.popen(MPIEXEC, *options, "-n", 2, "sh", "-c", rank)
             with open(f"/proc/{process.pid}/fd/1", "wb", 0) as output:
-                self.wait_for(lambda: not select.select([], [output], [], 0)[1], "the pipe does not become full")
-            if not more:
-                process.terminate()
+                self.wait_for(lambda: self.stands_still(output), "the pipe does not become full")
+            process.terminate()
             self.assertEqual(process.wait(LIMIT), end, rank)
-            self.assertIn("mpiexec: standard output is not read, so the rest of the processes' output is lost\n", process.stderr.read())
+            self.assertIn(lost, process.stderr.read())
+        for seconds in (1, 10, 60):
+            process = self.popen(MPIEXEC, *options, "--timeout", seconds, "-n", 2, "sh", "-c", "exec yes")
+            self.assertEqual(process.wait(LIMIT), 124)
+            if lost in (err := process.stderr.read()):
+                return
+        self.fail(err)  # on a busy machine the ranks may have written too little at first, but not in a minute
+
+    def without_pauses(self, *arguments):
+        """Returns the output of a job whose ranks report on standard error the longest time in ms between two pieces of theirs. Repeats the
+        job if a rank got no core for so long that mpiexec passed on a part of a line."""
+        for _ in range(20):
+            code, out, err = self.run_command(*arguments)
+            self.assertEqual(code, 0, err)
+            if max(map(int, err.split())) < PATIENCE_MS / 2:
+                return out
+        return self.skipTest("this machine is too busy: the ranks pause within their lines")
 
     def on_terminal(self, *arguments, command=(MPIEXEC,), setting=None):
         master, slave = pty.openpty()
@@ -491,32 +516,38 @@ class Starting(Case):
         self.assertEqual(sorted(map(int, out.split())), list(range(200)))
 
 
-# Writes lines one byte at a time.
-BYTES = """
-import os
-for i in range(100):
-    for byte in b"rank says %d and %d again\\n" % (i, i):
-        os.write(1, bytes([byte]))
+# Writes the numbered lines in pieces of the given length. Then writes the longest time in ms between two of them to standard error.
+PIECES = """
+import os, sys, time
+lines, length = map(int, sys.argv[1:])
+text = b"".join(b"rank says %d and %d again\\n" % (i, i) for i in range(lines))
+longest, last = 0, time.monotonic()
+for begin in range(0, len(text), length):
+    os.write(1, text[begin:begin + length])
+    now = time.monotonic()
+    longest, last = max(longest, now - last), now
+os.write(2, b"%d\\n" % (1000 * longest))
 """
 
 
 class Output(Case):
     def test_lines_come_whole_whatever_their_pieces(self):
-        for options in (("-n", 4), ("-n", 2, sys.executable, "-c", BYTES, ":", "-n", 2)):
-            code, out, _ = self.mpiexec(*options, sys.executable, "-c", BYTES)
-            self.assertEqual((code, sorted(out.splitlines())), (0, sorted([f"rank says {i} and {i} again" for i in range(100)] * 4)))
+        rank = (sys.executable, "-c", PIECES, 100, 1)
+        for options in (("-n", 4), ("-n", 2, *rank, ":", "-n", 2)):
+            out = self.without_pauses(MPIEXEC, *options, *rank)
+            self.assertEqual(sorted(out.splitlines()), sorted([f"rank says {i} and {i} again" for i in range(100)] * 4))
 
     def test_nothing_is_lost(self):
         code, out, err = self.mpiexec("-n", 3, "sh", "-c", "seq 1 50000; seq 1 100 >&2; printf end; printf last >&2")
         self.assertEqual(code, 0)
-        self.assertEqual((out.count("end"), err.count("last")), (3, 3))
-        self.assertEqual(sorted(out.replace("end", "\n").split()), sorted([str(i) for i in range(1, 50001)] * 3))
-        self.assertEqual(sorted(err.replace("last", "\n").split()), sorted([str(i) for i in range(1, 101)] * 3))
+        # Counts characters: a line is split if its rank gets no core for a second between two blocks.
+        for text, last, end in ((out, 50000, "end"), (err, 100, "last")):
+            self.assertEqual(collections.Counter(text), collections.Counter(("".join(f"{i}\n" for i in range(1, last + 1)) + end) * 3))
 
     def test_several_mpiexecs_at_one_pipe(self):
-        one = f"{MPIEXEC} -n 2 seq 1000000 1030000"
-        code, out, _ = self.run_command("sh", "-c", f"{one} & {one} & wait")
-        self.assertEqual((code, sorted(out.split())), (0, sorted([str(i) for i in range(1000000, 1030001)] * 4)))
+        rank = self.script(f"exec {sys.executable} -c '{PIECES}' 20000 4096", "rank")
+        out = self.without_pauses("sh", "-c", f"{MPIEXEC} -n 2 {rank} & {MPIEXEC} -n 2 {rank} & wait")
+        self.assertEqual(sorted(out.splitlines()), sorted([f"rank says {i} and {i} again" for i in range(20000)] * 4))
 
     def test_what_goes_nowhere_is_not_copied(self):
         where = "readlink /proc/self/fd/3 3>&1 >&2"
@@ -557,12 +588,11 @@ class Output(Case):
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
     def test_the_ends_of_lines_that_have_two_characters(self):
-        lines = "import os, time\nfor i in range(50): os.write(1, b'one\\r'); time.sleep(0.002); os.write(1, b'\\n')"
-        process = self.popen(MPIEXEC, "-n", 4, sys.executable, "-c", lines)
-        out = os.read(process.stdout.fileno(), 1)
-        while piece := os.read(process.stdout.fileno(), 65536):
-            out += piece
-        self.assertEqual((process.wait(LIMIT), out), (0, b"one\r\n" * 200))
+        lines = ("import os, time\nlongest = 0\nfor i in range(50):\n    before = time.monotonic(); os.write(1, b'one\\r'); time.sleep(0.002)\n"
+                 "    os.write(1, b'\\n'); longest = max(longest, time.monotonic() - before)\nos.write(2, b'%d\\n' % (1000 * longest))")
+        # od, because text would lose carriage returns
+        out = self.without_pauses("sh", "-c", f'{MPIEXEC} -n 4 {sys.executable} -c "$0" | od -An -v -t x1', lines)
+        self.assertEqual(bytes.fromhex(out.replace("\n", "")), b"one\r\n" * 200)
 
     def test_pieces_of_lines_keep_their_bytes_and_order(self):
         source = random.Random(5)
@@ -660,7 +690,10 @@ import os, signal, subprocess, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 job = subprocess.Popen(sys.argv[1:], preexec_fn=lambda: (os.setpgid(0, 0), signal.signal(signal.SIGTTOU, signal.SIG_DFL)))
 job_input = f"/proc/{job.pid}/task/{job.pid}/children"
-while not any("cat" == open(f"/proc/{child}/comm").read().strip() for child in open(job_input).read().split()): pass
+def name(child):
+    try: return open(f"/proc/{child}/comm").read().strip()
+    except OSError: return ""  # it has ended
+while not any(name(child) == "cat" for child in open(job_input).read().split()): pass
 os.tcsetpgrp(0, job.pid)
 sys.exit(job.wait())
 """
@@ -735,9 +768,14 @@ class Ending(Case):
         self.assertEqual(code, 3)
 
     def test_ranks_may_clean_up(self):
-        code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "if [ $STARLING_RANK = 0 ]; then while [ ! -e up ]; do sleep 0.01; done; exit 3; fi; "
-                                    "trap 'echo cleaned; exit 0' TERM; echo > up; while :; do sleep 0.01; done")
-        self.assertEqual((code, out), (3, "cleaned\n"))
+        for _ in range(20):  # on a busy machine, a shell may get no core within the 250 ms that it has
+            code, out, _ = self.mpiexec("-n", 2, "sh", "-c", "if [ $STARLING_RANK = 0 ]; then while [ ! -e up ]; do sleep 0.01; done; exit 3; fi; "
+                                        "trap 'echo cleaned; exit 0' TERM; echo > up; while :; do sleep 0.01; done")
+            self.assertEqual(code, 3)
+            os.remove(f"{self.directory}/up")
+            if out == "cleaned\n":
+                return
+        self.fail("rank 1 was killed at once")
 
     def test_quiet_is_quiet(self):
         self.assertEqual(self.mpiexec("-q", "-n", 2, "false"), (1, "", ""))
@@ -751,13 +789,16 @@ class Ending(Case):
         self.assertEqual(self.mpiexec("-n", 3, PROBE, "init", "finalize"), (0, "", ""))
 
     def test_the_others_may_finish_after_one_has_finalized_and_failed(self):
-        process = [PROBE, "init", "finalize", "exit 3", ":", "-n", 2, PROBE, "init", "sleep 500", "print finished", "finalize"]
-        for grace, code, finished in ((None, 3, 2), ("0", 3, 0)):
-            environment = dict(self.environment, **({"STARLING_EXIT_GRACE": grace} if grace else {}))
-            got, out, err = self.mpiexec("-n", 1, *process, env=environment)
-            self.assertEqual((got, out), (code, "finished\n" * finished), err)
-            rest = "the others have 3 s to end (STARLING_EXIT_GRACE)" if finished else "ending the others"
+        go = pathlib.Path(self.directory, "go")
+        process = [PROBE, "init", "finalize", "exit 3", ":", "-n", 2, PROBE, "init", f"await {go}", "print finished", "finalize"]
+        for grace, rest in (("600", "the others have 600 s to end (STARLING_EXIT_GRACE)"), ("0", "ending the others")):
+            job = self.popen(MPIEXEC, "-n", 1, *process, env=dict(self.environment, STARLING_EXIT_GRACE=grace))
+            err = job.stderr.readline()
             self.assertRegex(err, rf"^mpiexec: rank 0 \(\S+\), process \d+ on \S+, exited with code 3; {re.escape(rest)}\n$")
+            if grace != "0":
+                go.touch()
+            self.assertEqual((job.communicate(timeout=LIMIT), job.returncode), (("finished\n" * 2 if grace != "0" else "", ""), 3))
+            go.unlink(missing_ok=True)
 
     def test_one_that_never_finishes_is_ended_then(self):
         code, _, err = self.mpiexec("-n", 1, PROBE, "init", "finalize", "exit 3", ":", "-n", 2, PROBE, "init", "sleep 60000",
@@ -798,12 +839,12 @@ class Ending(Case):
 
     def test_a_number_used_again_is_let_be(self):
         """A rank ends normally, and another process gets its process id before the job fails."""
-        rank = self.script('[ $STARLING_RANK = 0 ] && echo $$ > ended && exit 0; until [ -s again ]; do sleep 0.01; done; exit 3', "rank")
+        rank = self.script('[ $STARLING_RANK = 0 ] && echo $$ > ended && exit 0; until [ -s again ]; do sleep 0.1; done; exit 3', "rank")
         script = self.script(f'''
             {MPIEXEC} -n 2 {rank} & job=$!
             until [ -s ended ] && [ ! -d /proc/$(cat ended) ]; do sleep 0.01; done
             old=$(cat ended)
-            for i in 1 2 3 4 5 6 7 8 9; do
+            for i in $(seq 100); do
                 echo $((old - 1)) > /proc/sys/kernel/ns_last_pid
                 setsid sleep 60 & stranger=$!
                 [ $stranger = $old ] && break
@@ -822,13 +863,16 @@ class Ending(Case):
         self.assertEqual((code, out), (0, "job 3\nsame number\nlet be\n"), err)
 
     def test_timeout(self):
-        code, _, err = self.mpiexec("--timeout", 1, "-n", 2, "sleep", 60)
-        self.assertEqual(code, 124)
-        self.assertIn("after 1 s", err)
+        for seconds in (1, 10):
+            code, _, err = self.mpiexec("--timeout", seconds, "-n", 2, "sleep", 60)
+            self.assertEqual(code, 124)
+            self.assertIn(f"after {seconds} s", err)
+            if "nanosleep (libc.so.6)\n" in err:
+                break  # on a busy machine, the ranks may not have come to it at first
         # The stacks of both are equal, so they are printed once.
         self.assertRegex(err, r"\n---- rank 0 and rank 1 \(sleep\), processes \d+ and \d+\n  state S")
         self.assertEqual((err.count("\n---- rank"), "nanosleep (libc.so.6)\n" in err), (1, True), err)
-        self.assertEqual(self.mpiexec("--timeout", 20, "true")[0], 0)
+        self.assertEqual(self.mpiexec("--timeout", 100, "true")[0], 0)
 
     def test_signals_are_passed_on(self):
         for name in ("INT", "TERM", "HUP", "USR1", "USR2"):
@@ -867,16 +911,18 @@ class Ending(Case):
     def test_a_signal_that_comes_twice_at_once_is_one(self):
         """timeout(1) sends the signal both to its child and to the child's process group. Here both signals come while mpiexec is stopped;
         they differ, because the kernel keeps only one of a kind."""
-        process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' INT TERM; echo ready; while :; do sleep 0.01; done")
-        for _ in range(2):
-            process.stdout.readline()
-        process.send_signal(signal.SIGSTOP)
-        self.wait_for(lambda: status(process.pid, "State") == "T", "it is not stopped")
-        process.send_signal(signal.SIGINT)
-        process.terminate()
-        process.send_signal(signal.SIGCONT)
-        self.assertEqual(process.communicate(timeout=LIMIT)[0].count("got"), 2)
-        self.assertEqual(process.returncode, 0)
+        for _ in range(10):  # on a busy machine, mpiexec may get no core for 50 ms between the two, which then are two
+            process = self.popen(MPIEXEC, "-n", 2, "sh", "-c", "trap 'sleep 0.3; echo got; exit 0' INT TERM; echo ready; while :; do sleep 0.01; done")
+            for _ in range(2):
+                process.stdout.readline()
+            process.send_signal(signal.SIGSTOP)
+            self.wait_for(lambda: status(process.pid, "State") == "T", "it is not stopped")
+            process.send_signal(signal.SIGINT)
+            process.terminate()
+            process.send_signal(signal.SIGCONT)
+            if (process.communicate(timeout=LIMIT)[0].count("got"), process.returncode) == (2, 0):
+                return
+        self.fail("the ranks were killed")
 
     def test_an_ignored_death_of_children(self):
         process = self.popen(MPIEXEC, "-n", 2, "true", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
@@ -904,7 +950,7 @@ class Spawning(Case):
         return self.mpiexec("-n", n, PROBE, "init", *actions, "finalize")
 
     def test_children_run(self):
-        code, out, _ = self.spawn("spawn 3 true", f"spawn 2 {PROBE} init sleep~100 finalize", "wait-child")
+        code, out, _ = self.spawn("spawn 3 true", f"spawn 2 {PROBE} init await~go finalize", "pid go", "wait-child")
         self.assertEqual(code, 0)
         self.assertIn("spawn 0 codes 0 0 text '' size 2 blob parents", out)
         self.assertIn("child state 2", out)
@@ -918,7 +964,8 @@ class Spawning(Case):
         self.assertEqual(sorted(line for line in out.splitlines() if line.startswith("child")), ["child 1--c", "child 1-b-"])
 
     def test_by_a_singleton(self):
-        code, out, err = self.run_command(PROBE, "init", f"spawn 2 {PROBE} init sleep~100 finalize", "wait-child", "spawn 1 nonesuch", "finalize")
+        code, out, err = self.run_command(PROBE, "init", f"spawn 2 {PROBE} init await~go finalize", "pid go", "wait-child",
+                                          "spawn 1 nonesuch", "finalize")
         self.assertEqual((code, err), (0, ""))
         self.assertIn("spawn 0 codes 0 0", out)
         self.assertIn("child state 2", out)
@@ -995,12 +1042,12 @@ class Spawning(Case):
         self.spawn(f"spawn-info path={self.directory}/sub 1 tool")
 
     def test_soft(self):
-        code, out, _ = self.spawn("spawn-info soft=1:3 5 sleep 0.2")
+        code, out, _ = self.spawn(f"spawn-info soft=1:3 5 {PROBE} init await~go finalize", "pid go")
         self.assertIn("spawn 0 codes 0 0 0 53 53", out)
         self.assertIn("size 3", out)
 
     def test_a_failed_child_does_not_fail_its_parent(self):
-        code, out, err = self.spawn(f"spawn 1 {PROBE} init sleep~100 crash", "wait-child")
+        code, out, err = self.spawn(f"spawn 1 {PROBE} init await~go crash", "pid go", "wait-child")
         self.assertEqual(code, 0)
         self.assertIn("child state 3 failed rank 0", out)
         self.assertRegex(err, r"rank 0 .* of spawned job \d+, process .*SIGSEGV")
@@ -1086,18 +1133,23 @@ class Naming(Case):
     def daemons(self):
         return {pid: c for pid, c in marked(self.mark).items() if "starlingd names" in c}
 
+    def only_daemon(self):
+        """Returns the process id of the daemon. One that another has forestalled may exist for a moment longer."""
+        self.wait_for(lambda: len(self.daemons()) == 1, "there is not one daemon")
+        return next(iter(self.daemons()))
+
     def test_a_keeper_that_does_not_answer_keeps_nobody(self):
-        environment = dict(self.environment, STARLING_SILENCE_MS="300")
+        environment = dict(self.environment, STARLING_SILENCE_MS="4000")
         process = self.popen(MPIEXEC, PROBE, "init", "publish a b", f"pid {self.directory}/up", f"await {self.directory}/go", "publish c d",
                              "lookup a", "finalize", env=environment)
         self.files("up")
-        keeper, = self.daemons()
+        keeper = self.only_daemon()
         os.kill(keeper, signal.SIGSTOP)
         pathlib.Path(self.directory, "go").touch()
         out, _ = process.communicate(timeout=LIMIT)
         os.kill(keeper, signal.SIGCONT)
         self.assertEqual(process.returncode, 0)
-        self.assertEqual(len(re.findall(rf"text 'names can't be .* process {keeper}, has not answered within 300 ms", out)), 2, out)
+        self.assertEqual(len(re.findall(rf"text 'names can't be .* process {keeper}, has not answered within 4000 ms", out)), 2, out)
 
     def test_a_keeper_that_ends_just_now_is_as_good_as_gone(self):
         ending = socket.socket(socket.AF_UNIX)
@@ -1123,7 +1175,7 @@ class Naming(Case):
             pass
         self.assertIn("name 0 port 'port-2'", self.names("lookup lake"))
         self.assertIn("name 51", self.names("unpublish lake"))
-        self.assertEqual(len(self.daemons()), 1)
+        self.only_daemon()
         server.terminate()
         server.wait(LIMIT)
         self.wait_for(lambda: not self.daemons(), "the daemon stays")
@@ -1139,9 +1191,9 @@ class Naming(Case):
         while server.stdout.readline() != "ready\n":
             pass
         for _ in range(3):
-            (pid,) = self.daemons()
+            pid = self.only_daemon()
             os.kill(pid, signal.SIGKILL)
-            self.wait_for(lambda: self.daemons() and pid not in self.daemons(), "no new daemon")
+            self.wait_for(lambda: self.daemons().keys() - {pid}, "no new daemon")
             self.wait_for(lambda: "port-3" in self.names("lookup river"), "forgotten")
 
     def test_the_daemon_belongs_to_no_job(self):
@@ -1152,7 +1204,7 @@ class Naming(Case):
         other = self.popen(MPIEXEC, PROBE, "init", "publish creek q", "print ready", "sleep 60000")
         while other.stdout.readline() != "ready\n":
             pass
-        (pid,) = self.daemons()
+        pid = self.only_daemon()
         outer.kill()
         outer.wait()
         self.wait_for(lambda: "name 38" in self.names("lookup brook"), "the name stays")
@@ -1180,7 +1232,7 @@ class Naming(Case):
         self.assertEqual(code, 0)
         self.assertIn("stays until stopped", out)
         self.assertEqual(run("start")[0], 0)
-        self.assertEqual(len(self.daemons()), 1)
+        self.only_daemon()
         self.assertEqual(run("stop")[0], 0)
         self.wait_for(lambda: not self.daemons(), "the daemon stays")
         self.assertEqual(run("status")[0], 3)
@@ -1259,7 +1311,7 @@ class Intruding(Case):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         process, name = self.job()
-        code = ("import os,socket,sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\ns.settimeout(10)\n"
+        code = ("import os,socket,sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\ns.settimeout(100)\n"
                 "s.connect('\\0' + sys.argv[1])\ntry:\n    s.send(b'STRL')\n    sys.exit(0 if s.recv(1) == b'' else 5)\n"
                 "except (BrokenPipeError, ConnectionResetError):\n    sys.exit(0)")
         self.assertEqual(subprocess.run([sys.executable, "-c", code, name], timeout=LIMIT).returncode, 0)
@@ -1309,8 +1361,8 @@ class Remaining(Case):
 
     def test_killed_mpiexec(self):
         process = self.tree()
+        self.wait_for(lambda: len(guards_of(process.pid)) == 1, "there is not one guard")
         guard = guards_of(process.pid)
-        self.assertEqual(len(guard), 1)
         process.kill()
         process.wait()
         self.assertEqual(self.left_after(), {})

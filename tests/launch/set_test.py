@@ -96,7 +96,7 @@ class Settings(HostsCase):
         self.assertEqual((code, err), (0, ""))
 
     def test_a_silent_daemon(self):
-        process = self.popen(MPIEXEC, "--set", f"launcher-agent={self.agent}", "--set", "silence-ms=1500", "--set", "heartbeat-ms=100",
+        process = self.popen(MPIEXEC, "--set", f"launcher-agent={self.agent}", "--set", "silence-ms=5000", "--set", "heartbeat-ms=100",
                              "--set", "reattach-ms=300", "--host", "a:1,b:1", "-n", 2, "sh", "-c",
                              f"echo 1 > {self.directory}/up$STARLING_RANK; exec sleep 60")
         self.files("up0", "up1")
@@ -105,7 +105,7 @@ class Settings(HostsCase):
         _, err = process.communicate(timeout=LIMIT)
         os.kill(stopped, signal.SIGCONT)
         self.assertNotEqual(process.returncode, 0)
-        self.assertIn("no sign of life for 1500 ms", err)
+        self.assertIn("no sign of life for 5000 ms", err)
 
     def test_a_wrong_value_is_refused(self):
         code, out, err = self.mpiexec("--set", "wait=pol", "echo", "ran")
