@@ -3,7 +3,7 @@ import sys
 import unittest
 
 from . import places
-from .jobs import GRACE, Build, Job
+from .jobs import GRACE, WITHIN, Build, Job
 from .lab import Lab
 from .places import Problem
 
@@ -28,13 +28,13 @@ class HostsTest(unittest.TestCase):
     def start_job(self, words, hosts=2, ranks=2, **options):
         return Job(self.lab, self.build, words, hosts, ranks, **options)
 
-    def end_job(self, job, within=60, grace=GRACE):
+    def end_job(self, job, within=WITHIN, grace=GRACE):
         outcome = job.end(within, grace)
         self.assertIsNotNone(outcome.code, outcome)
         self.assertEqual(outcome.left, [], outcome)
         return outcome
 
-    def run_job(self, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
+    def run_job(self, words, hosts=2, ranks=2, within=WITHIN, grace=GRACE, **options):
         return self.end_job(self.start_job(words, hosts, ranks, **options), within, grace)
 
 

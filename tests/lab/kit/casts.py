@@ -3,6 +3,7 @@ import re
 import time
 
 from .cases import HostsTest
+from .jobs import GRACE, WITHIN
 
 SCHEMES = ("basic", "lazy", "pool")
 
@@ -24,7 +25,7 @@ class GroupsTest(HostsTest):
         environment = {"STARLING_MULTICAST": scheme} | (environment or {})
         return self.start_job([*options, program or self.casts, *words], self.hosts, ranks or self.hosts, environment=environment)
 
-    def cast(self, *words, within=120, **options):
+    def cast(self, *words, within=WITHIN, **options):
         """Runs the program with one rank per host, or with the given number of ranks."""
         outcome = self.end_job(self.start_cast(*words, **options), within=within)
         self.assertEqual(outcome.code, 0, outcome)
@@ -38,7 +39,7 @@ class GroupsTest(HostsTest):
         """Starts broadcasts that last until finish(). Returns the job when it uses a group."""
         self.end = self.end_file()
         job = self.start_cast("until", self.end, **options)
-        self.broadcast(job, 20)
+        self.wait_until(job, lambda: self.progress(job)[1] > 0)
         return job
 
     def progress(self, job):
@@ -48,15 +49,19 @@ class GroupsTest(HostsTest):
 
     def broadcast(self, job, count):
         """Waits for `count` further broadcasts of rank 0."""
-        wanted, deadline = self.progress(job)[0] + count, time.monotonic() + 120
-        while self.progress(job)[0] < wanted:
+        wanted = self.progress(job)[0] + count
+        self.wait_until(job, lambda: self.progress(job)[0] >= wanted)
+
+    def wait_until(self, job, condition):
+        deadline = time.monotonic() + WITHIN
+        while not condition():
             self.assertIsNone(job.process.poll(), job.errors())
             self.assertLess(time.monotonic(), deadline, job.output()[-1000:] + job.errors())
             time.sleep(0.02)
 
-    def finish(self, job, grace=30):
+    def finish(self, job, grace=GRACE):
         self.end.touch()
-        outcome = self.end_job(job, within=120, grace=grace)
+        outcome = self.end_job(job, grace=grace)
         self.assertEqual(outcome.code, 0, outcome)
         return outcome
 
@@ -69,6 +74,13 @@ class GroupsTest(HostsTest):
         before = self.sent()[0]
         self.cast(*words, **options)
         return self.sent()[0] - before
+
+    def check_fewest(self, bytes_per_byte, most):
+        """On a machine with many other processes, heartbeats and repeats add bytes. So one of three counts suffices."""
+        counts = [bytes_per_byte()]
+        while min(counts) >= most and len(counts) < 3:
+            counts.append(bytes_per_byte())
+        self.assertLess(min(counts), most, counts)
 
     def counted(self, outcome):
         """Returns the counters that the program printed: {name: number}."""

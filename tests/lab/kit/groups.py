@@ -33,7 +33,7 @@ class Groups:
     def snoop(self):
         """Waits until the switch forwards a group's frames only to its members. For about a second before, it floods all frames, and
         hosts that receive another's report suppress their own."""
-        last, deadline = self.lab.size(), time.monotonic() + 30
+        last, deadline = self.lab.size(), time.monotonic() + 240
         while time.monotonic() < deadline:
             before = self.frames()[last]["frames_toward"]
             self.cast(1, "239.77.0.1", 7001, b"x", 3)
@@ -52,6 +52,7 @@ class Groups:
                           "nft 'add chain bridge manager reports { type filter hook prerouting priority -300; }'; "
                           "nft add rule bridge manager reports ip protocol igmp drop"])
         self.lab.must(0, [places.programs() / "lab-manager", least, most, "--seed", seed, "--pid", self.pid_file])
+        self.lab.wait_for_background(self.pid_file)
 
     def free(self):
         """Ends lab-manager, so that joins take effect at once again. The entries that it made in the bridges' tables stay."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from . import places
 from .lab import Lab
 
-GRACE = 5.0  # seconds after mpiexec's end within which nothing of a job may be left on the hosts
+WITHIN = 240  # seconds for anything on a busy machine
+GRACE = 60.0  # seconds after mpiexec's end within which nothing of a job may be left on the hosts
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Job:
     def errors(self):
         return os.pread(self.files[1].fileno(), 1 << 24, 0).decode(errors="replace")
 
-    def wait_for(self, text, seconds=60, where=None):
+    def wait_for(self, text, seconds=WITHIN, where=None):
         """Waits until the output, or what `where` returns, contains the text. Returns False after `seconds`."""
         where, deadline = where or self.output, time.monotonic() + seconds
         while text not in where():
@@ -85,7 +86,7 @@ class Job:
             time.sleep(0.02)
         return True
 
-    def end(self, within=60, grace=GRACE):
+    def end(self, within=WITHIN, grace=GRACE):
         """Waits for mpiexec's end, then for the end of everything that it has started on any host."""
         code, stacks = None, ""
         try:
@@ -154,5 +155,5 @@ def stacks_on(lab, host):
         return (late.stdout or b"").decode(errors="replace") + f"(more of host {host} was not to be had within 300 s)\n"
 
 
-def run(lab, build, words, hosts=2, ranks=2, within=60, grace=GRACE, **options):
+def run(lab, build, words, hosts=2, ranks=2, within=WITHIN, grace=GRACE, **options):
     return Job(lab, build, words, hosts, ranks, **options).end(within, grace)

@@ -20,7 +20,7 @@ from .places import Problem
 from .wires import Wire, bits_per_second
 
 SWITCH = 0
-UP_SECONDS = 60
+UP_SECONDS = 240
 
 
 class Lab:
@@ -126,7 +126,7 @@ class Lab:
 
     def run(self, host, command, **options):
         """Runs a command on a host, as subprocess.run() does, with its output as text."""
-        options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL} | options
+        options = {"capture_output": True, "text": True, "timeout": 240, "stdin": subprocess.DEVNULL} | options
         return subprocess.run(self.entering(host, command), check=False, **options)
 
     def must(self, host, command):
@@ -171,6 +171,14 @@ class Lab:
 
     def groups(self):
         return Groups(self)
+
+    def wait_for_background(self, pid_file):
+        """Waits until a program that goes to the background has written its process id, which it does after its parent has ended."""
+        deadline = time.monotonic() + UP_SECONDS
+        while not pid_file.exists() or not pid_file.read_text().endswith("\n"):
+            if time.monotonic() > deadline:
+                raise Problem(f"'{pid_file}' was not written within {UP_SECONDS} s")
+            time.sleep(0.005)
 
     def agent(self):
         """Returns the path of the agent, which replaces ssh in mpiexec --launcher-agent."""

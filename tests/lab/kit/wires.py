@@ -117,6 +117,7 @@ class Wire:
         if state.get("only"):
             command.append("--" + state["only"])
         self.lab.must(0, command)
+        self.lab.wait_for_background(self.pid_file)
 
     def _stop(self):
         if self.pid_file.exists():
