@@ -7,7 +7,8 @@
 //   - leave: the last rank returns from main without MPI_Finalize, the others wait
 //   - vanish: like leave, but by _exit
 //   - late: rank 0 initializes a second after the others, which have sent it a message by then
-//   - early: the other ranks initialize and finalize at once; rank 0 begins a second later, and prints how many of them still live then
+//   - early N: the N other ranks initialize and finalize at once; rank 0 begins a second after they have started, and prints how many of
+//     them still live then
 //   - never: rank 0 does not call MPI at all
 //   - session: uses an MPI session without MPI_Init
 //   - twice: each rank runs this program again by system(), which must be refused and not hang
@@ -172,6 +173,7 @@ int main(int argc, char** argv) {
     if (mode == "session") return by_session();
     if (managers_rank() == 0) {
         if (mode == "never") return usleep(500000), 0;
+        for (int look = 0; mode == "early" && look < 1000 && living_siblings() < number; ++look) usleep(50000);
         if (mode == "late" || mode == "early") sleep(1);
         if (mode == "early") std::printf("%d early ranks live\n", living_siblings());
     }
