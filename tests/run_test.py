@@ -23,7 +23,7 @@ class Leftovers(unittest.TestCase):
             self.assertEqual({"/dev/shm/starling-1", "/run/starling-0", "/tmp/Starling-left"}, run.named_things())
 
     def test_tests_make_files_with_names_of_their_own_only(self):
-        path = re.compile(r"""(?:/(?:tmp|run|var/tmp)/|prefix=")(starling-[\w-]*?)(?:XXXXXX|\$|")""")
+        path = re.compile(r"""(?:/(?:tmp|run|var/tmp)/|prefix=")(starling[\w-]*?)(?:XXXXXX|\$|")""")
         files = [file for file in Path(__file__).parent.rglob("*") if file.is_file() and file != Path(__file__)]
         names = {(file.name, name) for file in files for name in path.findall(file.read_text(errors="replace"))}
         self.assertGreater(len(names), 3)

@@ -81,7 +81,7 @@ def groups(draw):
                 pass
     ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
     start = time.monotonic()
-    while known and time.monotonic() < start + (1.5 if heard else 30):
+    while known and time.monotonic() < start + (1.5 if heard else 200):
         try:
             data = ear.recv(65536)
         except socket.timeout:
@@ -122,11 +122,11 @@ def squat(names):
         except BlockingIOError:
             pass
     print("ready", flush=True)
-    time.sleep(120)
+    time.sleep(1000)
 
 
 def forge(draw, mpiexec):
-    own = subprocess.Popen([mpiexec, "-n", "1", "sleep", "100"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    own = subprocess.Popen([mpiexec, "-n", "1", "sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     image = None
     while image is None and own.poll() is None:
         for fd in os.listdir(f"/proc/{own.pid}/fd"):
@@ -158,7 +158,7 @@ def forge(draw, mpiexec):
     name = socket.socket(socket.AF_UNIX)
     name.bind(f"\0starling-0-{os.getpid()}-x")
     print("ready", flush=True)
-    time.sleep(120)
+    time.sleep(1000)
 
 
 def main():

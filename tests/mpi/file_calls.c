@@ -69,7 +69,7 @@ static void* write_hints(void* unused) {
 static void slow_hints(void) {
     char name[256], value[20];
     new_file_name(name);
-    snprintf(hints, sizeof hints, "/tmp/starling_hints_%d", (int)getpid());
+    snprintf(hints, sizeof hints, "/tmp/starling-tests-hints-%d", (int)getpid());
     CHECK(mkfifo(hints, 0600) == 0 && setenv("ROMIO_HINTS", hints, 1) == 0);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, write_hints, NULL) == 0);

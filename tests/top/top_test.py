@@ -24,7 +24,7 @@ BUILD = Path(sys.argv[1]).resolve()
 STARLING, MPIEXEC = str(BUILD / "bin" / "starling"), str(BUILD / "bin" / "mpiexec")
 JOB = str(BUILD / "tests" / "top" / "uneven")
 RANKS = 3
-LIMIT = 60  # seconds for anything
+LIMIT = 240  # seconds for anything
 
 
 def top(*words):
@@ -87,7 +87,8 @@ class Shown(WithJob):
 
     def test_who_computes_and_who_waits(self):
         # A waiting process wakes ten times a second.
-        ranks = self.ranks_when(lambda ranks: all(rank["state"] != "computing" for rank in ranks[1:]))
+        ranks = self.ranks_when(lambda ranks: ranks[0]["state"] == "computing" and ranks[0]["waiting"] < 0.1 and
+                                all(rank["state"] != "computing" and rank["waiting"] > 0.9 for rank in ranks[1:]))
         self.assertEqual(ranks[0]["state"], "computing")
         self.assertLess(ranks[0]["waiting"], 0.1)
         for rank in ranks[1:]:
@@ -110,7 +111,7 @@ class Shown(WithJob):
         self.assertEqual(first["messages_tcp"] + first["messages_udp"], 0)
 
     def test_call_phase_cpu_and_memory(self):
-        ranks = self.ranks_when(lambda ranks: ranks[1].get("call") and ranks[0]["cores"] > ranks[1]["cores"])
+        ranks = self.ranks_when(lambda ranks: "call" not in ranks[0] and ranks[1].get("call") and ranks[0]["cores"] > ranks[1]["cores"])
         self.assertEqual([rank.get("phase") for rank in ranks], ["uneven work"] * RANKS)
         self.assertNotIn("call", ranks[0])  # it computes
         self.assertEqual(ranks[1]["call"], "MPI_Barrier")
@@ -142,10 +143,12 @@ class Shown(WithJob):
         self.assertNotIn("\033", out)
 
     def test_sorting(self):
-        code, out, _ = top("--once", "--interval", "0.3", "--sort", "waiting", self.id)
-        self.assertEqual(code, 0)
-        rows = [line.split() for line in out.splitlines() if os.uname().nodename[:12] in line and line[:6].strip().isdigit()]
-        self.assertEqual(rows[-1][0], "0")
+        def least():
+            code, out, _ = top("--once", "--interval", "0.3", "--sort", "waiting", self.id)
+            self.assertEqual(code, 0)
+            return [line.split()[0] for line in out.splitlines() if os.uname().nodename[:12] in line and line[:6].strip().isdigit()][-1]
+
+        self.assertTrue(holds_within(LIMIT, lambda: least() == "0"))
 
     def test_a_command_of_any_bytes(self):
         with tempfile.TemporaryDirectory() as folder:

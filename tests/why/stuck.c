@@ -114,7 +114,7 @@ static void window_access(void) {
 
 // Opens a file on all ranks, which is deleted at once and has no name then. Rank 1 stays outside of the library.
 static MPI_File file_without_rank_1(void) {
-    char name[] = "/tmp/starling_stuck_XXXXXX";
+    char name[] = "/tmp/starling-tests-stuck-XXXXXX";
     if (rank == 0) close(mkstemp(name));
     MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_File file;
