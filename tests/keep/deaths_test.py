@@ -17,8 +17,8 @@ class Job:
     """The output of one job, in which processes die at a step."""
 
     def __init__(self, build, mode, step):
-        command = [build / "bin/mpiexec", "--enable-recovery", "--timeout", "50", "-n", str(RANKS), build / "tests/keep/deaths", mode, str(step)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
+        command = [build / "bin/mpiexec", "--enable-recovery", "--timeout", "240", "-n", str(RANKS), build / "tests/keep/deaths", mode, str(step)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400)
         self.mode, self.step, self.output, self.code = mode, step, done.stdout, done.returncode
         self.left = RANKS - DYING[mode]
         # The processes that have made fewer steps than they should, and died then.
