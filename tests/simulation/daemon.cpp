@@ -160,7 +160,7 @@ void Daemons::kill(Process& process) {
         if (never_arrives) fail(job);
     });
     // The end of the job is noticed after that of its last rank.
-    if (!placement_.further.empty()) world_.at(begin + kWordNs, [this, &process] { note_end(process); });
+    if (has_several_jobs()) world_.at(begin + kWordNs, [this, &process] { note_end(process); });
 }
 
 // Each daemon carries out the order when it arrives there.
@@ -185,6 +185,7 @@ void Daemons::end_job(Process& by) {
 }
 
 void Daemons::mark_dead(KnownJob& job, uint32_t rank, uint32_t host) {
+    job.dead.push_back(rank);
     job::JobSegment& segment = job.segments[host];
     if (!segment) return;
     const uint16_t port = job::PortWord::of(segment.port(rank).load()).port;

@@ -34,6 +34,7 @@ struct Placement {
     Plans plans{0};
     std::vector<std::string> given_plans;  ///< daemons' replies with a plan that a program run was given, by rank; empty: none
     bool encrypts = false;                 ///< whether packets between hosts are encrypted
+    bool replaces = false;                 ///< whether ranks may start processes that replace dead ones
     std::vector<FurtherJob> further;       ///< jobs number 1, 2, …
 
     /// Returns the number of processes of all jobs.
@@ -58,6 +59,8 @@ struct KnownJob {
     bool connected = false;                 ///< whether it ends with its parent
     bool failing = false;                   ///< whether the daemons are killing its ranks
     bool over = false;                      ///< whether all its ranks have ended
+    std::vector<std::string> arguments;     ///< of the command that has spawned it
+    std::vector<uint32_t> dead;             ///< ranks that have died
 
     bool all_arrived() const { return arrived == ranks_hosts; }
 };
@@ -73,6 +76,10 @@ class Daemons {
     Daemons(World& world, const Placement& placement);
     ~Daemons();
 
+    /// Returns the plan of a further job, by its number.
+    const FurtherJob& further(uint32_t job) const { return placement_.further[job - 1]; }
+    /// The command by which ranks start processes that replace dead ones.
+    static constexpr const char* kSubstitute = "substitute";
     /// Returns the program's name by which ranks spawn this job.
     static std::string command_of(uint32_t job);
     /// Starts the jobs that start by themselves; `start` starts their processes, and later those of spawned jobs.
@@ -137,6 +144,8 @@ class Daemons {
     void ring_ranks(const KnownJob& job, uint32_t host);
     void ring_everyone(uint32_t host);
     void answer(Process& asker, KnownJob& about, uint32_t rank, int fd);
+    uint32_t add_further(FurtherJob made);
+    bool has_several_jobs() const { return placement_.replaces || !placement_.further.empty(); }
     bool reply(Process& to, int fd, std::string_view payload);
     void reply_later(Process& to, int fd, uint64_t delay, std::function<std::string()> payload);
 
@@ -144,7 +153,7 @@ class Daemons {
     Placement placement_;
     std::vector<std::unique_ptr<KnownJob>> jobs_;
     std::vector<Process*> daemons_;
-    std::deque<std::string> rank_variables_;  ///< ranks keep pointers into them
+    std::deque<std::string> rank_variables_;    ///< ranks keep pointers into them
     std::map<std::string, std::string> names_;  ///< published ports, by service
     Start start_;
     Prepare prepare_;  ///< empty: a script has drawn all jobs

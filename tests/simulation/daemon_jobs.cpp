@@ -92,18 +92,24 @@ void Daemons::allow_spawns(Start start, Prepare prepare) {
 
 uint32_t Daemons::job_for(const control::SpawnRequest& request) {
     uint32_t number = 1;
-    if (prepare_) {
-        number = static_cast<uint32_t>(jobs_.size());
-        FurtherJob made;
-        made.first = placement_.processes();
-        if (!prepare_(request, made)) return number;
-        while (rank_variables_.size() < made.host_of_rank.size()) rank_variables_.push_back(std::to_string(rank_variables_.size()));
-        placement_.further.push_back(std::move(made));
-        jobs_.emplace_back();
-        return number;
+    FurtherJob made;
+    made.first = placement_.processes();
+    if (prepare_) return prepare_(request, made) ? add_further(std::move(made)) : static_cast<uint32_t>(jobs_.size());
+    if (placement_.replaces && request.commands[0].argv[0] == kSubstitute) {
+        while (made.host_of_rank.size() < request.commands[0].maxprocs)
+            made.host_of_rank.push_back(static_cast<uint32_t>(world_.random.below(placement_.hosts)));
+        return add_further(std::move(made));
     }
     while (number < jobs_.size() && request.commands[0].argv[0] != command_of(number)) ++number;
     return number;
+}
+
+// Adds a job that no script has drawn. Returns its number.
+uint32_t Daemons::add_further(FurtherJob made) {
+    while (rank_variables_.size() < made.host_of_rank.size()) rank_variables_.push_back(std::to_string(rank_variables_.size()));
+    placement_.further.push_back(std::move(made));
+    jobs_.emplace_back();
+    return static_cast<uint32_t>(jobs_.size()) - 1;
 }
 
 // The host table has the hosts in the order of their first rank, like those of the launcher.
@@ -138,6 +144,7 @@ void Daemons::make_stub(KnownJob& job, uint32_t host) {
         header.arrived.store(header.size);
     }
     if (job.failing) header.state.store(job::JobState::failed);
+    for (const uint32_t rank : job.dead) job.segments[host].port(rank).store(job::PortWord{0, job::PortWord::failed}.word());
 }
 
 void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int fd) {
@@ -157,6 +164,7 @@ void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int
         KnownJob& parent = *jobs_[who->job];
         if (parent.failing) return;
         KnownJob& child = start_job(number, request.blob, parent.description.id);
+        child.arguments = request.commands[0].argv;
         number_commands(child, request);
         for (const uint32_t host : child.host_of_rank) make_stub(parent, host);
         make_stub(child, who->host);
@@ -241,7 +249,7 @@ void Daemons::fail(KnownJob& job) {
 void Daemons::note_end(Process& process) {
     KnownJob& job = *jobs_[process.job];
     const bool is_last = --job.left == 0;
-    if (placement_.further.empty()) return;
+    if (!has_several_jobs()) return;
     if (process.state != Process::State::dead)
         world_.at_daemon(world_.now + word_ns(kWordNs), *daemons_[process.host],
                          [&job, rank = process.rank, host = process.host] {

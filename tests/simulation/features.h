@@ -20,9 +20,10 @@ enum class Feature : uint8_t {
     ports,
     threads,
     turns,
-    survival
+    survival,
+    replace
 };
-inline constexpr int kFeatures = 13;
+inline constexpr int kFeatures = 14;
 
 const char* name_of(Feature feature);
 

@@ -181,6 +181,7 @@ Library* load(const std::string& name, size_t index, const std::string& program)
 #include "functions.def"
 #undef FUNCTION
     find(handle, "MPIX_Phase_begin", made->Phase_begin);
+    find(handle, "MPIX_Comm_replace", made->Comm_replace);
     find(handle, "MPIX_Win_revoke", made->Win_revoke);
     find(handle, "MPIX_Win_is_revoked", made->Win_is_revoked);
 #define FUNCTION(name)                                                                                                      \

@@ -17,6 +17,7 @@ struct Library {
 #include "functions.def"
 #undef FUNCTION
     decltype(&MPIX_Phase_begin) Phase_begin;
+    decltype(&MPIX_Comm_replace) Comm_replace;
     decltype(&MPIX_Win_revoke) Win_revoke;
     decltype(&MPIX_Win_is_revoked) Win_is_revoked;
 // The functions below OpenSHMEM's entry points. The entry points themselves are in another library, which has no state to separate.

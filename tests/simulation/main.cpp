@@ -190,15 +190,21 @@ Result simulate(const Options& options, uint64_t seed) {
         });
         process.copy_times = CopyTimes(seed, number);
         process.cpu = next_core[host]++ % script.placement.cores;
+        const auto kill_after = [&](uint64_t ns) {
+            world.at(world.now + ns, [&process, &daemons] {
+                if (!process.gone()) daemons.kill(process);
+            });
+        };
         for (const Fault& fault : script.faults)
             if (fault.kind == Fault::Kind::death && fault.step == UINT32_MAX && fault.rank == number && job > 0)
-                world.at(world.now + fault.at, [&process, &daemons] {
-                    if (!process.gone()) daemons.kill(process);
-                });
+                kill_after(fault.at);
+        if (job <= script.placement.further.size()) return;
+        const SubstituteDeath death = script.death_of_substitute(job, number);
+        if (death.when == SubstituteDeath::When::after_start) kill_after(death.at);
     };
     for (uint32_t rank = 0; rank < script.ranks; ++rank) start(0, rank, rank, script.placement.host_of_rank[rank]);
     daemons.start_further([&](uint32_t job, uint32_t rank) {
-        const FurtherJob& plan = script.placement.further[job - 1];
+        const FurtherJob& plan = daemons.further(job);
         start(job, rank, plan.first + rank, plan.host_of_rank[rank]);
     });
     apply(world, daemons, devices, script);
@@ -351,7 +357,7 @@ class Runner {
 
     void start(uint64_t seed, const Script& script) {
         // The child inherits the copies of the library that are already loaded.
-        library(options_.library, script.processes() - 1);
+        library(options_.library, script.copies() - 1);
         const auto slot = static_cast<size_t>(
             std::find_if(running_.begin(), running_.end(), [](const Running& r) { return r.pid == 0; }) - running_.begin());
         std::fflush(nullptr);

@@ -38,9 +38,9 @@ std::vector<char> message_of(const Step& step, uint64_t way = 0) {
 
 const char* name_of(Kind kind) {
     static constexpr const char* kNames[] = {
-        "message", "exchange",   "crowd",  "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
-        "release", "compute",    "phase",  "window",         "symmetric memory",  "spawn",      "connect", "across",
-        "merge",   "disconnect", "survive"};
+        "message", "exchange",   "crowd",   "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
+        "release", "compute",    "phase",   "window",         "symmetric memory",  "spawn",      "connect", "across",
+        "merge",   "disconnect", "survive", "replace"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -116,6 +116,7 @@ void Player::await_all() {
 }
 
 void Player::run() {
+    if (process_.job > script_.placement.further.size()) return run_as_substitute();
     const bool symmetric = script_.symmetric && process_.job == 0;
     if (symmetric && script_.symmetric_first) begin_symmetric();
     begin_mpi();
@@ -177,7 +178,7 @@ void Player::play(const Step& step) {
     world()->note("step", me_, step.id);
     if (world()->trace) std::fprintf(stderr, "             %s\n", text);
     for (const Fault& fault : script_.faults)
-        if (fault.rank == me_ && fault.step == step.id)
+        if (fault.rank == me_ && fault.step == step.id && fault.call == 0)
             world()->at(world()->now + fault.at, [&process = process_] {
                 if (!process.gone()) daemons()->kill(process);
             });
@@ -220,6 +221,8 @@ void Player::play(const Step& step) {
             return disconnect(step);
         case Kind::survive:
             return survive(step);
+        case Kind::replace:
+            return replace(step);
         case Kind::window:
             return use_window(step);
         case Kind::symmetric:

@@ -94,6 +94,21 @@ class Player {
     std::vector<int> meet(const Step& step, int word);
     [[noreturn]] void die();
     void survive(const Step& step);
+    /// The communicator that is replaced again and again, and the number of replacements that have made it.
+    struct Whole {
+        MPI_Comm comm;
+        uint32_t generation;
+        uint32_t attempt = 0;  ///< calls of MPIX_Comm_replace that have failed since it was made
+        int size = 0, rank = 0;
+    };
+    void replace(const Step& step);
+    void run_as_substitute();
+    void continue_with(Whole whole);
+    void take_place(Whole& whole);
+    void die_in_call();
+    Whole replace_dead(const Whole& whole);
+    bool works(const Whole& whole);
+    bool all_are_content(const Whole& whole, bool content);
     void revoke_window(const Step& step, MPI_Comm living, int rank);
     int wait_for_revocation(int what, MPI_Win win, MPI_Group all);
     void expect_class(int code, const char* what, std::initializer_list<int> classes);
@@ -145,7 +160,8 @@ class Player {
     const uint32_t me_;  ///< number of the process among those of all jobs
     Random random_;
     std::vector<MPI_Comm> comms_;
-    bool symmetric_ = false;  ///< whether OpenSHMEM is initialized
+    uint32_t replacements_ = 0;  ///< calls of MPIX_Comm_replace so far
+    bool symmetric_ = false;     ///< whether OpenSHMEM is initialized
     std::deque<Pending> pending_;
     std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps of each crowd, by index within the crowd
 };

@@ -28,6 +28,9 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     move_deaths(Random(seed ^ 0xdea7));
     if (has_jobs_ && mortal) add_deaths_in_spawns(Random(seed ^ 0xdeb5));
     if (mortal && (seed % 28 == 15 || seed % 28 == 23)) add_survival(Random(seed ^ 0x5a1f));
+    const uint64_t of_28 = seed % 28;
+    if (mortal && !plain && seed % 5 != 0 && (of_28 == 2 || of_28 == 4 || of_28 == 9 || of_28 == 20))
+        add_replacement(Random(seed ^ 0x5ab5));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices do not carry encrypted messages, so fewer runs have both.
@@ -316,6 +319,44 @@ void Script::add_survival(Random random) {
     }
 }
 
+// Lets the survivors replace the dead ranks of the world at the end, and moves most deaths into this, many into a certain call. More ranks
+// die than without this step, but at least one lives.
+void Script::add_replacement(Random random) {
+    static constexpr uint64_t kWithin[] = {kMs / 100, kMs / 10, kMs, 5 * kMs, 60 * kMs};
+    Step step{.kind = Kind::replace};
+    step.count = static_cast<uint32_t>(random.below(3));
+    const uint32_t id = add(step).id;
+    placement.replaces = true;
+    auto living = static_cast<uint64_t>(std::count(doomed.begin(), doomed.begin() + ranks, false));
+    for (uint64_t more = random.below(3); more > 0 && living > 1; --more) {
+        const auto rank = static_cast<uint32_t>(random.below(ranks));
+        if (doomed[rank]) continue;
+        doomed[rank] = true;
+        --living;
+        faults.push_back({Fault::Kind::death, 0, 0, 0, rank, id});
+    }
+    for (Fault& fault : faults) {
+        if (fault.kind != Fault::Kind::death || fault.rank >= ranks) continue;
+        ++spare_copies;
+        if (fault.step != id && random.one_in(4)) continue;
+        fault.step = id;
+        fault.call = random.one_in(3) ? 0 : static_cast<uint32_t>(random.between(1, 3));
+        fault.at = random.below(random.one_of(kWithin));
+    }
+    spare_copies *= 2;
+}
+
+// Only those of the first jobs die, so that some replacement succeeds.
+SubstituteDeath Script::death_of_substitute(uint32_t job, uint32_t number) const {
+    static constexpr uint64_t kWithin[] = {kMs / 10, kMs, 5 * kMs, 60 * kMs};
+    constexpr uint32_t kDeadlyJobs = 4;
+    Random random(mix(seed ^ 0x5ab7) + number);
+    using When = SubstituteDeath::When;
+    if (job > placement.further.size() + kDeadlyJobs || !random.one_in(3)) return {};
+    const When when = random.one_of({When::after_start, When::after_start, When::before_call, When::in_call});
+    return {when, random.below(random.one_of(kWithin))};
+}
+
 Step& Script::add(Step step) {
     step.id = static_cast<uint32_t>(steps.size());
     return steps.emplace_back(step);
@@ -497,6 +538,7 @@ Features Script::drawn() const {
     if (placement.encrypts) all.add(Feature::encryption);
     if (mortal) all.add(Feature::deaths);
     if (!steps.empty() && steps.back().kind == Kind::survive) all.add(Feature::survival);
+    if (!steps.empty() && steps.back().kind == Kind::replace) all.add(Feature::replace);
     if (has_threads_) all.add(Feature::threads);
     return all;
 }
@@ -507,7 +549,8 @@ std::string Script::describe() const {
     std::string troubles;
     for (const Fault& fault : faults) {
         const bool death = fault.kind == Fault::Kind::death;
-        const std::string since = fault.step == UINT32_MAX ? "" : " after step " + std::to_string(fault.step);
+        std::string since = fault.step == UINT32_MAX ? "" : " after step " + std::to_string(fault.step);
+        if (fault.call > 0) since += ", replacement " + std::to_string(fault.call);
         troubles += "\n  at " + std::to_string(fault.at / 1000) + " us" + since + ": " + kNames[static_cast<int>(fault.kind)] +
                     ", " +
                     (death ? "rank " + std::to_string(fault.rank)

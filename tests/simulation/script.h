@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
     merge,      ///< MPI_Intercomm_merge; if any_tag, the remote group comes first
     disconnect,  ///< MPI_Comm_disconnect
     survive,     ///< the living agree on, revoke and shrink their job's MPI_COMM_WORLD; the last step, if any
+    replace,     ///< the living replace the dead of their job's MPI_COMM_WORLD, at least `count` times; the last step, if any
 };
 
 enum class SendWay : uint8_t { send, ssend, isend, issend, persistent };
@@ -105,6 +106,13 @@ struct Fault {
     uint32_t host = 0, rail = 0;
     uint32_t rank = 0;           ///< number of the process that dies; the time of a spawned one counts from its start
     uint32_t step = UINT32_MAX;  ///< step in which the rank dies; UINT32_MAX: none
+    uint32_t call = 0;           ///< the rank's call of MPIX_Comm_replace, from 1, after whose begin `at` counts; 0: none
+};
+
+/// The death of a process that was started to replace another one.
+struct SubstituteDeath {
+    enum class When : uint8_t { never, after_start, before_call, in_call } when = When::never;
+    uint64_t at = 0;  ///< ns after the start, or after the begin of its call
 };
 
 struct Script {
@@ -128,11 +136,16 @@ struct Script {
     std::vector<ScriptJob> jobs = {{}};
     std::vector<Step> steps;
     std::vector<Fault> faults;
-    std::vector<bool> doomed;  ///< whether a process may die, by number
-    bool mortal = false;       ///< whether some ranks will die
+    std::vector<bool> doomed;   ///< whether a process may die, by number
+    bool mortal = false;        ///< whether some ranks will die
+    uint32_t spare_copies = 0;  ///< processes that may be started to replace dead ones
     /// Whether OpenSHMEM is used, whether it starts before MPI, and whether it ends after MPI.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
 
+    /// Returns how the process with this number dies that belongs to the substitutes' job number `job`.
+    SubstituteDeath death_of_substitute(uint32_t job, uint32_t number) const;
+    /// Returns the number of copies of the library that the run is likely to need.
+    uint32_t copies() const { return processes() + spare_copies; }
     /// Returns the features that the seed has drawn; the run decides which of them are used.
     Features drawn() const;
     /// Returns whether the process with this rank in a group will die.
@@ -171,6 +184,7 @@ struct Script {
     uint32_t add_self(Random& random);
     void add_deaths_in_spawns(Random random);
     void add_survival(Random random);
+    void add_replacement(Random random);
     bool may_be_forsaken(uint32_t job) const;
     void write_connect(Random& random);
     void write_between_jobs(Random& random);

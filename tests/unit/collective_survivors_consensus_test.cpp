@@ -37,6 +37,10 @@ class World {
         for (int i = 0; i < pairs; ++i)
             if (const int a = pick(n_), b = pick(n_); a < b) wrong_.push_back({a, b, pairs == 1 ? 1 + pick(3) : 3});
     }
+    /// Lets some members withdraw when they call, and leave at once.
+    void let_withdraw() {
+        for (const auto& one : members_) one->withdraws = pick(3) == 0;
+    }
     /// Returns whether no living member reaches both members of a pair, so that each of them decides for itself.
     bool splits() {
         for (const auto& [a, b, sides] : wrong_) {
@@ -59,7 +63,7 @@ class World {
                 const int m = callers.back();
                 callers.pop_back();
                 step(m);
-                if (alive(m)) member(m).vote();
+                if (alive(m)) member(m).call();
             } else if (what == 1 && learn()) {
                 continue;
             } else if (!deliver() && callers.empty() && !learn() && !disconnect()) {
@@ -71,7 +75,7 @@ class World {
     void check(const std::string& where) {
         const Ballot* decision = nullptr;
         for (const auto& one : members_) {
-            if (!alive(one->me)) continue;
+            if (!alive(one->me) || one->withdraws) continue;
             if (!one->decision) {
                 ADD_FAILURE() << where << ": member " << one->me << " has not decided";
                 continue;
@@ -83,15 +87,15 @@ class World {
             EXPECT_EQ(one->decision->acknowledged, decision->acknowledged) << where;
             EXPECT_EQ(one->decision->context, decision->context) << where;
         }
-        if (!wrong_.empty() && !decision) return;
+        if ((!wrong_.empty() || all_withdraw()) && !decision) return;
         ASSERT_NE(decision, nullptr) << where;
         for (int m = 0; m < n_; ++m) {
-            if (alive(m) && !is_excluded(m)) {
+            if (alive(m) && !is_excluded(m) && !member(m).withdraws) {
                 EXPECT_FALSE(Ballot::contains(decision->failed, m)) << where << ": " << m << " lives";
                 EXPECT_EQ(decision->flag >> m % 31 & 1, 0) << where << ": the flag of " << m << " is missing";
             }
-            if (!member(m).voted && !alive(m)) {
-                EXPECT_TRUE(Ballot::contains(decision->failed, m)) << where << ": " << m << " failed before its vote";
+            if (!member(m).voted && (!alive(m) || member(m).withdraws)) {
+                EXPECT_TRUE(Ballot::contains(decision->failed, m)) << where << ": " << m << " has not voted";
             }
         }
     }
@@ -131,6 +135,11 @@ class World {
             if (world.alive(me) && !known[static_cast<size_t>(to)]) world.sent_[{me, to}].push_back({kind, ballot});
         }
         uint64_t draw_context() override { return static_cast<uint64_t>(me) + 1; }
+        void call() {
+            if (!withdraws) return vote();
+            consensus.withdraw();
+            left = world.alive(me);
+        }
         void vote() {
             voted = true;
             Ballot mine(world.n_);
@@ -157,6 +166,7 @@ class World {
         Consensus consensus;
         std::optional<Ballot> decision;
         std::optional<int> actions_left;  ///< number of actions before the member fails; empty: it lives
+        bool withdraws = false;           ///< whether it withdraws instead of voting
         bool voted = false;
         bool left = false;  ///< whether the member ignores everything, although it has not failed
     };
@@ -169,6 +179,10 @@ class World {
         if (lives(m) && *lives(m) > 0) --*lives(m);
     }
 
+    bool all_withdraw() {
+        return std::all_of(members_.begin(), members_.end(),
+                           [this](const auto& one) { return !alive(one->me) || one->withdraws; });
+    }
     bool reaches(int a, int b) const {
         return std::none_of(wrong_.begin(), wrong_.end(), [=](const WrongPair& pair) {
             return pair.lower == std::min(a, b) && pair.higher == std::max(a, b);
@@ -278,6 +292,16 @@ TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
         if (HasFailure()) return;
     }
     EXPECT_GT(checked, 6000u);
+}
+
+TEST(Consensus, MembersThatWithdrawAndEndDoNotKeepTheOthersWaiting) {
+    for (unsigned seed = 1; seed <= 30000; ++seed) {
+        World world(static_cast<int>(2 + seed % 10), seed);
+        world.let_withdraw();
+        world.run();
+        world.check("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
 }
 
 TEST(Consensus, VoteOfOneMemberIsTheDecision) {

@@ -322,7 +322,10 @@ Task agree_among_living(comm::Comm& comm, int& flag) {
     co_return fail(MPIX_ERR_PROC_FAILED, "a member of the communicator has failed, and not all members have acknowledged it");
 }
 
-void vote_against(comm::Comm& comm) { vote(comm, 0); }
+void withdraw(comm::Comm& comm) {
+    GroupAgreements& group = agreements_of(comm);
+    group.at(group.drawn++).consensus.withdraw();
+}
 
 Task shrink(comm::Comm& comm, comm::Comm*& result) {
     Ballot decision(0);

@@ -20,8 +20,9 @@ void start_agreements();
 /// order; works on a revoked communicator. References must outlive the task.
 Task agree_among_living(comm::Comm& comm, int& flag);
 
-/// Takes part in an agreement of the others with the flag 0, and does not wait for the decision: the flag of the decision will be 0.
-void vote_against(comm::Comm& comm);
+/// Leaves the communicator's next agreement instead of voting, and does not wait for its decision. The others treat this process as failed in
+/// that agreement, so agree_among_living() fails on them. They do not wait for this process, even if it ends and another member fails.
+void withdraw(comm::Comm& comm);
 
 /// Creates a communicator of the members of `comm` that have not failed, in the order of their ranks. All agree on who has failed; a later
 /// failure is one of the new communicator. Works on a revoked communicator. In an inter-communicator each group keeps its living members;

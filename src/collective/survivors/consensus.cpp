@@ -85,6 +85,12 @@ void Consensus::vote(const Ballot& mine) {
     advance();
 }
 
+void Consensus::withdraw() {
+    Members me(confirmed_.size());
+    Ballot::insert(me, me_);
+    exclude(me);
+}
+
 void Consensus::advance() {
     if (!voted_ || decided_) return;
     if (Ballot::contains(confirmed_, me_)) return end_excluded();

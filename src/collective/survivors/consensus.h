@@ -16,6 +16,7 @@
 //   - The suspicion of a lower member is not followed, because both would lose the other. It is reported to the suspected member
 //     (BallotKind::suspicion). If this member lives, it excludes the one that suspects it; if not, all detectors report it in the end.
 //   - A member that is excluded learns this from the others. It does not vote any more, and waits for their decision.
+//   - A member that withdraws excludes itself, and sends this to all. So nobody waits for a vote of it that takes a later failure into account.
 // The one that suspects may be the only one that notices: a member that cannot send a decision to a suspected one asks others for it.
 // Two members without a third that reaches both decide each for itself.
 #pragma once
@@ -76,6 +77,9 @@ class Consensus {
 
     /// Adds this member's vote, once. Its set of failures is not used.
     void vote(const Ballot& mine);
+    /// Excludes this member, in place of its vote, because it may end before the others decide. All others exclude it, whether or not they
+    /// notice its end.
+    void withdraw();
     /// Handles a message. Ignores those of failed members.
     void receive(int from, BallotKind kind, const Ballot& ballot);
     /// Continues without the members that have failed since the last call.

@@ -76,7 +76,7 @@ bool is_loss(int error) { return error == MPIX_ERR_PROC_FAILED || error == MPI_E
 
 Task agree_in_spite_of_failures(Comm& comm, int error) {
     if (is_loss(error)) {
-        vote_against(comm);
+        withdraw(comm);
         co_return why_failed();
     }
     const ErrorHere mine(error);

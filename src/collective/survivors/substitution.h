@@ -1,7 +1,7 @@
 // The end of MPIX_Comm_replace: survivors and substitutes create a communicator with the survivors' old ranks.
 //
 // The usual end of a creation (collective/agreement.h) may succeed on some members and fail on others if a member dies in it. Here an
-// agreement among the living decides. A member that knows of a death votes against success and does not wait: others may have given up
+// agreement among the living decides. A member that knows of a death withdraws from it and does not wait: others may have given up
 // before they could vote, for example the survivors if the one that had started the substitutes has died.
 #pragma once
 
