@@ -24,6 +24,8 @@ enum class Connect : uint8_t { demand, all };
 enum class VerbsUse : uint8_t { automatic, off, require };
 /// Whether a failed call returns a code that stands for its sentence, or the error class itself: comm/error_sentences.h.
 enum class ErrorCodes : uint8_t { sentences, classes };
+/// The error handler that predefined communicators have at first: comm/initial_errhandler.h.
+enum class InitialErrhandler : uint8_t { are_fatal, abort, return_code };
 enum class Pmi : uint8_t { automatic, none, pmix, pmi2, pmi1 };
 
 /// The names of an enum type's values, in the order of the values. The specializations end with nullptr.
@@ -52,6 +54,9 @@ template <>
 inline constexpr const char* const kChoices<VerbsUse>[] = {"auto", "off", "require", nullptr};
 template <>
 inline constexpr const char* const kChoices<ErrorCodes>[] = {"sentences", "classes", nullptr};
+template <>
+inline constexpr const char* const kChoices<InitialErrhandler>[] = {"mpi_errors_are_fatal", "mpi_errors_abort",
+                                                                    "mpi_errors_return", nullptr};
 template <>
 inline constexpr const char* const kChoices<Pmi>[] = {"auto", "none", "pmix", "pmi2", "pmi1", nullptr};
 

@@ -7,6 +7,7 @@
 #include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
+#include "comm/initial_errhandler.h"
 #include "comm/wait_report.h"
 #include "message/closed_contexts.h"
 #include "progress/wait_report.h"
@@ -131,9 +132,10 @@ void make_predefined() {
     GroupBuilder world, self;
     world.add(GroupRun{me.job, 0, 1, static_cast<int32_t>(header.size)});
     self.add(me);
-    Comm* everyone = make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), nullptr);
+    Comm* everyone =
+        make_intracomm(make_context(header.id, kWorldNumber), world.build(), static_cast<int>(me.rank), initial_errhandler());
     everyone->name = "MPI_COMM_WORLD";
-    Comm* alone = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, nullptr);
+    Comm* alone = make_intracomm(make_context(header.id, kSelfNumber), self.build(), 0, initial_errhandler());
     alone->name = "MPI_COMM_SELF";
     predefined[1] = everyone;
     predefined[2] = alone;

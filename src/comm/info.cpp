@@ -10,6 +10,7 @@
 #include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
+#include "comm/initial_errhandler.h"
 
 namespace starling::comm {
 
@@ -84,6 +85,7 @@ const Info& process_info() {
         info->set("arch", "aarch64");
 #endif
         set_if_known(*info, "wdir", directory);
+        if (const char* handler = initial_errhandler_name()) info->set("mpi_initial_errhandler", handler);
         return info;
     });
 }

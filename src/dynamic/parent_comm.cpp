@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/state.h"
 #include "base/wire.h"
+#include "comm/initial_errhandler.h"
 #include "control/control.h"
 #include "dynamic/dynamic.h"
 #include "job/doorbell.h"
@@ -54,7 +55,7 @@ void start() {
     // Map the parents' jobs now, so that their end is noticed even if no message was exchanged.
     for (const comm::GroupRun& run : group->runs()) link::map_when_possible(*run.job);
     comm::Comm* comm = comm::make_intercomm(parents.context, comm::world()->local_group().retain(), static_cast<int>(me.rank),
-                                            group, false, nullptr);
+                                            group, false, comm::initial_errhandler());
     comm->name = "MPI_COMM_PARENT";
     parent_context = parents.context;
     parent_index = comm->pool_index;

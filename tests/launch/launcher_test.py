@@ -362,6 +362,7 @@ class Starting(Case):
     def test_bad_options(self):
         for arguments, part in ((["--tag-ouput", "ls"], "--tag-output"), (["-n", "x", "ls"], "'-n x'"), ([], "no program"),
                                 (["--host", "-far", "ls"], "'-far'"), (["--bind-to", "moon", "ls"], "moon"),
+                                (["--initial-errhandler", "mpi_errors_ignore", "ls"], "mpi_errors_return"),
                                 (["--via", "direct", "--host", "far.example", "ls"], "'far.example'")):
             code, out, err = self.mpiexec(*arguments)
             self.assertEqual((code, out), (1, ""))

@@ -102,6 +102,7 @@ class OptionParser {
     void set_variable(const Given& given);
     void stand_in(const Given& given);
     void write_profile(const Given& given);
+    void read_errhandler(const Given& given);
 
     // Options on input, output and control (option_parser_output.cpp).
     void display(const Given& given);

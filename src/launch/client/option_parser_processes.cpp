@@ -88,6 +88,8 @@ void OptionParser::read_way(const Given& given) {
 void OptionParser::read_foreign(const Given& given) {
     if (given.value == "plm_rsh_agent" || given.value == "plm_ssh_agent") {
         out_.agent = given.second;
+    } else if (given.value == "mpi_initial_errhandler") {
+        read_errhandler({given.option + " " + given.value, given.second, {}});
     } else {
         out_.notes.push_back("'" + given.option + " " + given.value + " " + given.second +
                              "' is a setting of another MPI: ignored");

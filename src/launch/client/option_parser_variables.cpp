@@ -100,6 +100,15 @@ void OptionParser::take_plan(const Given& given) {
     if (automatic) global_.emplace(global_.begin(), "STARLING_PLAN", "auto");
 }
 
+// A command's own, as its info key in MPI_Comm_spawn_multiple is.
+void OptionParser::read_errhandler(const Given& given) {
+    constexpr char kVariable[] = "STARLING_INITIAL_ERRHANDLER";
+    if (check_setting(kVariable, given.value.c_str()) != 0)
+        error_ = "'" + given.option + " " + given.value +
+                 "' names no error handler; use mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
+    program_.environment.emplace_back(kVariable, given.value);
+}
+
 void OptionParser::write_profile(const Given& given) {
     out_.profile = true;
     out_.profile_file = given.value;

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <climits>
 
+#include "base/config.h"
+#include "base/error.h"
+
 namespace starling::launch {
 
 namespace {
@@ -60,6 +63,17 @@ std::string read_environment(std::string_view text, Program& out) {
     return {};
 }
 
+std::string read_errhandler(const std::string& value, Program& out) {
+    constexpr char kVariable[] = "STARLING_INITIAL_ERRHANDLER";
+    if (check_setting(kVariable, value.c_str()) != MPI_SUCCESS) {
+        clear_failure();
+        return "the info value mpi_initial_errhandler='" + value +
+               "' is not mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
+    }
+    out.environment.emplace_back(kVariable, value);
+    return {};
+}
+
 std::string apply_info(const std::string& key, const std::string& value, uint32_t maxprocs, const std::string& caller,
                        Program& out) {
     if (key == "wdir") {
@@ -78,6 +92,8 @@ std::string apply_info(const std::string& key, const std::string& value, uint32_
             return "the info value " + key + "='" + value + "' is not a number of processes per host";
     } else if (key == "env") {
         return read_environment(value, out);
+    } else if (key == "mpi_initial_errhandler") {
+        return read_errhandler(value, out);
     } else if (key == "soft" && !parse_soft(value, maxprocs, out.soft)) {
         return "the info value soft='" + value + "' is not a list of numbers or ranges a:b or a:b:c";
     }

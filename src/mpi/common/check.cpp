@@ -10,6 +10,7 @@
 #include "comm/error_codes.h"
 #include "comm/error_sentences.h"
 #include "comm/failures.h"
+#include "comm/initial_errhandler.h"
 #include "datatype/datatype.h"
 #include "message/receive.h"
 #include "mpi-ext.h"
@@ -143,8 +144,8 @@ int raise(comm::Comm* comm, int error) {
     if (file::File* const file = comm ? file::file_of(comm->context()) : nullptr) return raise(*file, error);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
-    comm::Errhandler* const fatal = comm::errors_are_fatal();
-    return raise_through(comm ? comm->errhandler : fatal, comm::HandlerKind::comm, subject, error);
+    comm::Errhandler* const initial = comm::initial_errhandler();
+    return raise_through(comm ? comm->errhandler : initial, comm::HandlerKind::comm, subject, error);
 }
 
 int unsupported(const char* name) {

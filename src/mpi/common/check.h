@@ -23,7 +23,7 @@ class MakingLock {
 
 /// Reports an error on a communicator: calls its error handler, and returns the code that the MPI function is to return. The code keeps
 /// failure_text() (comm/error_sentences.h), for the handler too. If `comm` is null, the error belongs to no communicator: the handler of MPI_COMM_SELF is called (MPI 5.0 section 9.3), or
-/// that of MPI_COMM_WORLD if MPI_COMM_SELF's has not been set. Clears failure_text(). The program's handler runs outside the library
+/// that of MPI_COMM_WORLD if MPI_COMM_SELF's has not been set, or the initial handler if there is neither. Clears failure_text(). The program's handler runs outside the library
 /// (base/lock.h), so the caller must hold references to all objects that it uses afterwards.
 [[gnu::cold]] int raise(comm::Comm* comm, int error);
 
