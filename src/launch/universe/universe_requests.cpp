@@ -78,8 +78,7 @@ void Universe::on_request(UniverseJob& job, uint32_t host, const HostOrder& orde
 namespace {
 
 // Copies the user's settings for a program (-x, -env, --compat) to the programs that it spawns. The variables of the plan are left out;
-// put_into() sets them. Children get
-// the initial error handler of the spawn's info keys, not that of their parents (MPI 5.0 section 11.8.4).
+// put_into() sets them. Children get the initial error handler of the spawn's info keys, not that of their parents (MPI 5.0 section 11.8.4).
 void inherit(const JobSpec& parents, uint32_t rank, Program& child) {
     if (parents.programs.empty()) return;  // the job is a singleton, which was not started with settings
     const Program* asking = &parents.programs.back();
