@@ -43,7 +43,7 @@ __attribute__((unused)) static MPI_Comm spawn_self(const char* argument, int cou
 
 /// Polls until a receive from `source`, which sends no message, fails because its job has ended.
 __attribute__((unused)) static void await_end(int source, MPI_Comm comm) {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 40000; i++) {
         MPI_Request request;
         int done = 0;
         OK(MPI_Irecv(NULL, 0, MPI_BYTE, source, 9, comm, &request));

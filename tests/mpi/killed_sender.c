@@ -27,10 +27,10 @@ static int is_zombie(int pid) {
     char path[64], text[400] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE* file = fopen(path, "r");
-    CHECK(file, "%s", path);
-    CHECK(fgets(text, sizeof text, file));
+    if (!file) return 1;  // mpiexec was faster
+    const int is_there = fgets(text, sizeof text, file) != NULL;
     fclose(file);
-    return strstr(text, ") Z ") != NULL;
+    return !is_there || strstr(text, ") Z ") != NULL;
 }
 
 int main(int argc, char** argv) {

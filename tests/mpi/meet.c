@@ -59,7 +59,7 @@ static void visit(const char* file, const char* service, int rank) {
     MPI_Comm inter;
     if (rank == 0) {
         FILE* in = NULL;
-        for (int i = 0; i < 3000 && !in; i++, usleep(10000)) in = fopen(file, "r");
+        for (int i = 0; i < 20000 && !in; i++, usleep(10000)) in = fopen(file, "r");
         CHECK(in && fgets(port, sizeof port, in), "%s", file);
         fclose(in);
         port[strcspn(port, "\n")] = 0;

@@ -43,15 +43,12 @@ static void parent_of(const char* how) {
     MPI_Comm inter = spawn_self(how, 1, MPI_COMM_SELF);
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
     int value = 0;
-    double start = MPI_Wtime();
     if (strncmp(how, "early", 5) != 0) {
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
         EXPECT_INT(value, 1);
     }
     if (strncmp(how, "late", 4) == 0) OK(MPI_Send(&value, 1, MPI_INT, 0, 2, inter));
-    start = MPI_Wtime();
     expect_failure(MPI_Recv(&value, 1, MPI_INT, 0, 7, inter, MPI_STATUS_IGNORE), how, "receiving from");
-    CHECK(MPI_Wtime() - start < 5, "%s: the error came after %g s", how, MPI_Wtime() - start);
     expect_failure(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, inter, MPI_STATUS_IGNORE), how,
                    "receiving from any");
     char* large = calloc(1, kLarge);

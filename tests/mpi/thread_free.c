@@ -2,6 +2,8 @@
 // last use.
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -9,7 +11,9 @@
 static MPI_Comm comm;
 static MPI_Datatype type;
 static MPI_Op op;
-static atomic_int calls;
+static atomic_int calls;  // the id of the thread that calls
+
+static void begin_call(void) { calls = (int)syscall(SYS_gettid); }
 
 static void add(void* in, void* inout, int* n, MPI_Datatype* its_type) {
     (void)its_type;
@@ -20,7 +24,7 @@ static void* receive(void* unused) {
     int value[2] = {0, 0};
     MPI_Comm mine = comm;
     MPI_Datatype its = type;
-    calls++;
+    begin_call();
     OK(MPI_Recv(value, 1, its, 0, 5, mine, MPI_STATUS_IGNORE));
     EXPECT_INT(value[0], 42);
     EXPECT_INT(value[1], 43);
@@ -30,7 +34,7 @@ static void* receive(void* unused) {
 static void* probe(void* unused) {
     MPI_Comm mine = comm;
     MPI_Status status;
-    calls++;
+    begin_call();
     OK(MPI_Probe(0, 5, mine, &status));
     EXPECT_INT(status.MPI_TAG, 5);
     return unused;
@@ -43,7 +47,7 @@ static void* reduce(void* unused) {
     MPI_Op its_op = op;
     OK(MPI_Comm_rank(mine, &rank));
     OK(MPI_Comm_size(mine, &size));
-    calls++;
+    begin_call();
     OK(MPI_Allreduce(value, sum, 1, its, its_op, mine));
     EXPECT_INT(sum[0], size);
     EXPECT_INT(sum[1], 2 * size);
@@ -68,6 +72,31 @@ static void let_go(void) {
     OK(MPI_Op_free(&op));
 }
 
+/// Returns the state of a thread of this process, or '?'.
+static char state_of(int id) {
+    char path[64], text[400] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    FILE* file = fopen(path, "r");
+    const int is_there = file && fgets(text, sizeof text, file);
+    if (file) fclose(file);
+    const char* end = is_there ? strrchr(text, ')') : NULL;
+    return end && end[1] ? end[2] : '?';
+}
+
+/// Waits until the thread waits in its call: it sleeps there, or has used 30 ms of a core.
+static void await_call(pthread_t thread) {
+    clockid_t clock;
+    struct timespec used = {0, 0};
+    while (!calls) usleep(1000);
+    CHECK(!pthread_getcpuclockid(thread, &clock) && !clock_gettime(clock, &used));
+    const long until = used.tv_nsec + used.tv_sec * 1000000000L + 30000000L;
+    for (int slept = 0; slept < 5 && used.tv_nsec + used.tv_sec * 1000000000L < until;) {
+        usleep(10000);
+        CHECK(!clock_gettime(clock, &used));
+        slept = state_of(calls) == 'S' ? slept + 1 : 0;
+    }
+}
+
 // Rank 1 waits in `call` and frees the objects meanwhile; the other ranks join only then.
 static void freed_under(void* (*call)(void*), int rank) {
     make();
@@ -77,8 +106,7 @@ static void freed_under(void* (*call)(void*), int rank) {
     if (rank == 1) {
         pthread_t thread;
         CHECK(!pthread_create(&thread, NULL, call, NULL));
-        while (!calls) usleep(1000);
-        usleep(50000);
+        await_call(thread);
         let_go();
         OK(MPI_Barrier(MPI_COMM_WORLD));
         pthread_join(thread, NULL);

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { kRounds = 10, kMostTimes = 10 * kRounds };
+enum { kRounds = 11, kMostTimes = 10, kTries = 10 };
 
 static int rank, size;
 static long* memory;
@@ -31,6 +31,16 @@ static int take_again_and_again(void) {
     return times;
 }
 
+static int by_number(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
+
+/// Returns how often rank 1 has had the lock in the median of some rounds. A round takes long if rank 0 gets no core.
+static int median_times(void) {
+    int times[kRounds];
+    for (int i = 0; i < kRounds; i++) times[i] = take_again_and_again();
+    qsort(times, kRounds, sizeof *times, by_number);
+    return times[kRounds / 2];
+}
+
 static void want(void) {
     OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
     usleep(2000);
@@ -47,11 +57,15 @@ int main(int argc, char** argv) {
     OK(MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     *memory = 0;
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    int times = 0;
+    int times = kMostTimes;
     if (rank == 0) compute();
-    for (int i = 0; i < kRounds && rank == 1; i++) times += take_again_and_again();
-    for (int i = 0; i < kRounds && rank == 2; i++) want();
-    CHECK(times < kMostTimes, "rank 1 had the lock %d times until rank 2 had had it %d times", times, kRounds);
+    for (int i = 0; i < kTries && times >= kMostTimes && rank > 0; i++) {
+        if (rank == 1) times = median_times();
+        for (int round = 0; round < kRounds && rank == 2; round++) want();
+        if (rank == 1) OK(MPI_Send(&times, 1, MPI_INT, 2, 2, MPI_COMM_WORLD));
+        if (rank == 2) OK(MPI_Recv(&times, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    CHECK(rank == 0 || times < kMostTimes, "rank 1 had the lock %d times until rank 2 had it", times);
     if (rank == 2) {
         const long over = 1;
         OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));

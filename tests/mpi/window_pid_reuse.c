@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-enum { kBytes = 1 << 16, kTries = 500 };
+enum { kBytes = 1 << 16, kTries = 5000 };
 
 static volatile sig_atomic_t go_on;
 
@@ -25,7 +25,7 @@ static pid_t child_with(pid_t number, volatile long* watched) {
         const pid_t child = fork();
         if (child == 0) {
             if (getpid() != number) _exit(0);
-            alarm(30);
+            alarm(250);
             sigset_t usr1, before;
             sigemptyset(&usr1);
             sigaddset(&usr1, SIGUSR1);
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 1) raise(SIGKILL);
-    for (int looks = 0; kill(pid, 0) == 0 && looks < 10000; ++looks)
+    for (int looks = 0; kill(pid, 0) == 0 && looks < 200000; ++looks)
         usleep(1000);  // waits until the launcher has reaped the rank
     const pid_t child = child_with(pid, memory + 1);
     CHECK(child == pid, "no process got the process id %d", pid);
