@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = 20s) {
+bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = 200s) {
     const auto end = std::chrono::steady_clock::now() + limit;
     while (!condition()) {
         if (std::chrono::steady_clock::now() > end) return false;
@@ -40,17 +40,28 @@ bool is_zombie(pid_t pid) {
     return waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == pid;
 }
 
+/// Touches so much memory that the kernel needs milliseconds to free it.
+void touch_much_memory() {
+    constexpr size_t kBytes = size_t{96} << 20;
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    madvise(memory, kBytes, MADV_NOHUGEPAGE);
+    for (size_t i = 0; memory != MAP_FAILED && i < kBytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
+}
+
 /// Ranks of a job, which are children of the test, and the watch over them.
 class DeathWatches : public testing::Test {
   protected:
     void SetUp() override { ASSERT_EQ(job::JobSegment::create(3, nullptr, 0, segment_), 0); }
+    void TearDown() override { end_job(); }
 
-    void TearDown() override {
+    void end_job() {
         watch_.reset();
         for (const auto& [rank, pid] : pids_) {
             kill(pid, SIGKILL);
             waitpid(pid, nullptr, 0);
         }
+        pids_.clear();
+        reports_.clear();
     }
 
     /// Starts a rank that acquires its life lock and then runs `work`.
@@ -84,6 +95,27 @@ class DeathWatches : public testing::Test {
         return reports_;
     }
 
+    /// Kills three ranks one after the other. Each is reported.
+    void kill_ranks_with_much_memory() {
+        std::atomic<uint32_t>& ready = segment_.header().all_arrived;
+        for (uint32_t rank = 0; rank < 3; ++rank) {
+            start_rank(rank, [&ready] {
+                touch_much_memory();
+                ready.fetch_add(1);
+            });
+        }
+        watch();
+        ASSERT_TRUE(all_live());
+        ASSERT_TRUE(wait_for([&ready] { return ready.load() == 3; }));
+        EXPECT_TRUE(reports().empty());
+        for (const uint32_t rank : {1u, 0u, 2u}) {
+            const size_t before = reports().size();
+            kill(pids_[rank], SIGKILL);
+            ASSERT_TRUE(wait_for([&] { return reports().size() > before; }));
+            EXPECT_EQ(reports().back(), rank);
+        }
+    }
+
     job::JobSegment segment_;
     std::map<uint32_t, pid_t> pids_;
     std::unique_ptr<DeathWatch> watch_;
@@ -92,33 +124,14 @@ class DeathWatches : public testing::Test {
     int before_reaping_ = 0;  ///< number of reports of processes that could not be reaped yet
 };
 
-/// Touches so much memory that the kernel needs milliseconds to free it.
-void touch_much_memory() {
-    constexpr size_t kBytes = size_t{96} << 20;
-    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    madvise(memory, kBytes, MADV_NOHUGEPAGE);
-    for (size_t i = 0; memory != MAP_FAILED && i < kBytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
-}
-
 TEST_F(DeathWatches, KilledRankIsReportedBeforeItsMemoryIsFreed) {
-    std::atomic<uint32_t>& ready = segment_.header().all_arrived;
-    for (uint32_t rank = 0; rank < 3; ++rank) {
-        start_rank(rank, [&ready] {
-            touch_much_memory();
-            ready.fetch_add(1);
-        });
-    }
-    watch();
-    ASSERT_TRUE(all_live());
-    ASSERT_TRUE(wait_for([&ready] { return ready.load() == 3; }));
-    EXPECT_TRUE(reports().empty());
-    for (const uint32_t rank : {1u, 0u, 2u}) {
-        const size_t before = reports().size();
-        kill(pids_[rank], SIGKILL);
-        ASSERT_TRUE(wait_for([&] { return reports().size() > before; }));
-        EXPECT_EQ(reports().back(), rank);
-    }
     // On a busy core the watch may run only after the kernel has freed the memory.
+    for (int tries = 0; tries < 30 && before_reaping_ == 0 && !HasFailure(); ++tries) {
+        end_job();
+        segment_ = {};
+        ASSERT_EQ(job::JobSegment::create(3, nullptr, 0, segment_), 0);
+        kill_ranks_with_much_memory();
+    }
     EXPECT_GE(before_reaping_, 1);
 }
 
@@ -144,7 +157,7 @@ TEST_F(DeathWatches, RankThatDiesBeforeTheFirstLookIsReported) {
     kill(pids_[0], SIGKILL);
     ASSERT_TRUE(wait_for([this] { return (job::life_word(segment_, 0).load() & FUTEX_OWNER_DIED) != 0; }));
     watch();
-    EXPECT_TRUE(wait_for([this] { return reports() == std::vector<uint32_t>{0}; }, 2s));
+    EXPECT_TRUE(wait_for([this] { return reports() == std::vector<uint32_t>{0}; }));
 }
 
 TEST_F(DeathWatches, ProcessWithSeveralThreadsIsReportedWhenAllOfThemEnd) {

@@ -105,7 +105,7 @@ TEST_F(StackTraces, ASignalDoesNotRemoveTheLimit) {
     char script[] = "/tmp/starling-tests-XXXXXX";
     const int fd = mkstemp(script);
     ASSERT_GE(fd, 0);
-    constexpr std::string_view kSlow = "#!/bin/sh\nsleep 5 >&-\n: > $0.end\n";
+    constexpr std::string_view kSlow = "#!/bin/sh\nsleep 100 >&-\n: > $0.end\n";
     ASSERT_EQ(write(fd, kSlow.data(), kSlow.size()), static_cast<ssize_t>(kSlow.size()));
     fchmod(fd, 0700);
     close(fd);

@@ -119,7 +119,7 @@ class Agents : public ::testing::Test {
     }
 
     static bool gone(pid_t pid) {
-        for (int i = 0; i < 1000; ++i) {
+        for (int i = 0; i < 20'000; ++i) {
             if (process_ended(pid)) return true;
             usleep(10000);
         }
@@ -294,7 +294,7 @@ class Munged {
         set_variable("STARLING_MUNGE_SOCKET", socket.c_str());
         setenv("STARLING_MUNGE_SOCKET", socket.c_str(), 1);
         std::string credential, why;
-        for (int i = 0; i < 300 && !runs_; ++i) {
+        for (int i = 0; i < 10'000 && !runs_; ++i) {
             runs_ = munge_seal("x", credential, why);
             if (!runs_) usleep(10000);
         }
@@ -331,7 +331,7 @@ TEST_F(Agents, TheKeyAloneIsNotEnoughWithMunge) {
     Munged munged(directory);
     ASSERT_TRUE(munged.runs()) << "munged can't be run here: tools/install-packages test";
     settings.munge = true;
-    settings.start_limit = std::chrono::milliseconds(3000);
+    settings.start_limit = std::chrono::milliseconds(8000);
     agent("shift\nSTARLING_MUNGE_SOCKET=/nowhere exec sh -c \"$*\"\n");
     const std::string why = failure_of();
     contains(why, "MUNGE");

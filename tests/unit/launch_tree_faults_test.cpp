@@ -262,7 +262,7 @@ TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {
 
 TEST(Tree, MissingHeartbeatsLoseTheHost) {
     Forest forest(2);
-    forest.settings.silence_limit = std::chrono::milliseconds(600);
+    forest.settings.silence_limit = std::chrono::milliseconds(4000);
     forest.plant();
     Traffic traffic(forest);
     forest.step(

@@ -204,7 +204,7 @@ TEST_P(Sealed, LargeMessagesAndManyBulkMessagesArriveWhole) {
 TEST_P(Sealed, AMismatchedEncryptionSettingIsReportedWithItsRemedy) {
     Forest forest(2);
     forest.settings.encrypt = GetParam();
-    forest.settings.start_limit = std::chrono::milliseconds(1000);
+    forest.settings.start_limit = std::chrono::milliseconds(4000);
     forest.misread = [](TreeSettings& settings) { settings.encrypt = !settings.encrypt; };
     forest.plant();
     forest.step(

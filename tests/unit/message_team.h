@@ -48,7 +48,7 @@ constexpr uint64_t kContext = 0x1230;
 #ifdef __SANITIZE_THREAD__
 constexpr unsigned kLongest = 300;
 #else
-constexpr unsigned kLongest = 30;
+constexpr unsigned kLongest = 250;
 #endif
 
 /// Counters in memory that all processes of a test share.

@@ -712,7 +712,7 @@ class VerbsGroups : public VerbsPair {
         two_ports();
     }
     PortMembership::MembershipState settle(Listener& side, PortMembership* member) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
         while (member->state() == PortMembership::MembershipState::joining && std::chrono::steady_clock::now() < end)
             side.poll();
         return member->state();

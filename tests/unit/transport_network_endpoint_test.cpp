@@ -356,7 +356,7 @@ TEST(Endpoint, TwoProcessesExchange) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        alarm(60);
+        alarm(250);
         Process b(1);
         echo_until_killed(b, port_pipe[1]);
     }

@@ -59,7 +59,7 @@ Seen seen;
 
 /// Waits until the kernel has noticed that a cable has two ends.
 void await_rails() {
-    for (const uint64_t end = now_ns() + 30 * kSecond; now_ns() < end; usleep(10'000)) {
+    for (const uint64_t end = now_ns() + 200 * kSecond; now_ns() < end; usleep(10'000)) {
         Rails rails;
         if (rails.open({}) == MPI_SUCCESS && rails.usable() == 2) return;
     }
@@ -114,7 +114,7 @@ void send_all(Session& session, Event event) {
 }
 
 void receive_until_killed(int to_other, int from_other) {
-    alarm(100);
+    alarm(280);
     char go;
     if (unshare(CLONE_NEWNET) != 0 || write(to_other, "n", 1) != 1 || read(from_other, &go, 1) != 1) _exit(2);
     set_up_host(1);

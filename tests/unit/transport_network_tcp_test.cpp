@@ -361,7 +361,7 @@ TEST(Tcp, AForkedChildKeepsNoConnectionAlive) {
     pair.open();
     const pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(250);
         while (true) pause();
     }
     pair.high.tcp->drop(*pair.high.connection);

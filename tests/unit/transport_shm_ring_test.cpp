@@ -181,7 +181,7 @@ TEST_F(Rings, BetweenProcesses) {
     constexpr uint64_t kCount = 50000;
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(60);
+        alarm(250);
         produce(*ring, kCount, 5);
         _exit(0);
     }

@@ -106,7 +106,7 @@ class Forest {
         steps_.push_back({std::move(name), std::move(action), std::move(reached)});
     }
 
-    void run(int seconds = 30) {
+    void run(int seconds = 200) {
         const auto limit = loop.after(std::chrono::seconds(seconds), [this] {
             ADD_FAILURE() << "stuck at: " << (at_ < steps_.size() ? steps_[at_].name : "the end");
             loop.stop(1);

@@ -38,7 +38,7 @@ class Listener {
     }
     /// Waits up to ten seconds for the next event of a kind; events of other kinds stay recorded.
     bool next(VerbsEvent::VerbsEventKind kind, Told* out = nullptr) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
         do {
             poll();
             for (size_t i = 0; i < told_.size(); ++i) {
