@@ -170,7 +170,7 @@ class Stages(unittest.TestCase):
 
     def test_libraries_take_turns_value_by_value(self):
         commands = {name: self.command(name) for name in ("one", "two")}
-        runs = Stage(self.looker(50), commands, 2, 20).run()
+        runs = Stage(self.looker(50), commands, 2, 200).run()
         for run in runs.values():
             self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 50)] * 2 + [("", 64, 64.5, 50)] * 2)
             self.assertEqual((run.dropped, run.shared), (0, 0))
@@ -179,7 +179,7 @@ class Stages(unittest.TestCase):
 
     def test_turn_is_taken_again_by_all_processes(self):
         # Placements that the runner measures: before the start, before the first turn, and after each turn.
-        run = Stage(self.looker(50, 50, 210, 212), {"one": self.command("one")}, 1, 20).run()["one"]
+        run = Stage(self.looker(50, 50, 210, 212), {"one": self.command("one")}, 1, 200).run()["one"]
         self.assertEqual([row[:3] + row[4:] for row in run.rows], [("", 8, 8.5, 212), ("", 64, 64.5, 212)])
         self.assertEqual(run.dropped, 1)
         turns = self.log.read_text(encoding="utf-8").split("\n")
@@ -188,16 +188,16 @@ class Stages(unittest.TestCase):
     def test_placement_of_a_command_that_does_not_ask_is_measured_around_it(self):
         line = '{"benchmark": "x", "unit": "us", "rows": [{"what": "", "size": 8, "value": 1}]}'
         for placements, expected in (((50, 52), (52, 0)), ((50, 210), (0.0, 1))):
-            run = Stage(self.looker(*placements), {"one": Command(["echo", line], {})}, 4, 20).run()["one"]
+            run = Stage(self.looker(*placements), {"one": Command(["echo", line], {})}, 4, 200).run()["one"]
             self.assertEqual((run.rows[0].placement, run.dropped), expected)
 
     def test_a_hanging_command_is_ended_and_the_others_continue(self):
         commands = {"hangs": Command(["sleep", "60"], {}), "one": self.command("one")}
-        runs = Stage(self.looker(50), commands, 1, 1.5).run()
+        runs = Stage(self.looker(50), commands, 1, 10).run()
         self.assertEqual((runs["hangs"].status, runs["one"].status), ("hang", "ok"))
 
     def test_strangers_end_with_the_commands(self):
-        stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 20, strangers=2)
+        stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 200, strangers=2)
         self.assertEqual(stage.run()["one"].status, "ok")
         self.assertEqual([loop.returncode for loop in stage.loops], [-signal.SIGKILL] * 2)
 
@@ -205,7 +205,7 @@ class Stages(unittest.TestCase):
         """Runs one command of two processes beside two strangers. Returns the stage and the processes that were made ordinary ones."""
         with mock.patch.object(scheduling, "is_real_time", return_value=real_time), \
                 mock.patch.object(scheduling, "make_ordinary") as make_ordinary:
-            stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 20, strangers=2, **arguments)
+            stage = Stage(self.looker(50), {"one": self.command("one")}, 1, 200, strangers=2, **arguments)
             self.assertEqual(stage.run()["one"].status, "ok")
         return stage, {call.args[0] for call in make_ordinary.call_args_list}
 

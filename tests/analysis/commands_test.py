@@ -88,7 +88,7 @@ class Case(unittest.TestCase):
         self.path = pathlib.Path(self.folder.name)
 
     def starling(self, *arguments, code=0):
-        done = subprocess.run([STARLING, "profile", *arguments], capture_output=True, text=True, cwd=self.path, timeout=120)
+        done = subprocess.run([STARLING, "profile", *arguments], capture_output=True, text=True, cwd=self.path, timeout=240)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout if code == 0 else done.stderr
 
@@ -369,7 +369,7 @@ class Real(Case):
     def test_a_real_run(self):
         file = str(self.path / "real.jsonl.gz")
         subprocess.run([BUILD / "bin" / "mpiexec", f"--profile={file}", "-n", "8", BUILD / "tests" / "profile" / "pattern", "ring"],
-                       check=True, capture_output=True, timeout=60)
+                       check=True, capture_output=True, timeout=240)
         text = self.starling("show", file)
         self.assertIn("pattern: 8 processes on 1 host", text)
         self.assertRegex(text, r"\n  ring +program ")

@@ -19,7 +19,7 @@ WRONG_USAGE = 2
 
 def run(program, *words, cores=None, **environment):
     """Runs a program of the build, on the given cores only if there are any."""
-    result = subprocess.run([BUILD / "bin" / program, *words], capture_output=True, text=True, timeout=60, check=False,
+    result = subprocess.run([BUILD / "bin" / program, *words], capture_output=True, text=True, timeout=240, check=False,
                             env={**os.environ, **environment},
                             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None)
     return result.returncode, result.stdout, result.stderr
@@ -110,7 +110,7 @@ class ExitCodes(unittest.TestCase):
     def test_lost_output_is_a_failure(self):
         for words in (["info"], ["info", "--json"], ["help", "MPI_Send"], ["doctor", "/bin/sh"], ["--version"], []):
             with open("/dev/full", "w", encoding="utf-8") as full:
-                result = subprocess.run([BUILD / "bin" / "starling", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                result = subprocess.run([BUILD / "bin" / "starling", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=240,
                                         check=False)
             self.assertEqual(result.returncode, 1, words)
             self.assertIn("No space left on device", result.stderr, words)

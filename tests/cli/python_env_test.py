@@ -19,7 +19,7 @@ DEBIANS = pathlib.Path("/usr/lib/python3/dist-packages/mpi4py")
 
 
 def run(*command, code=0, **environment):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, check=False,
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=240, check=False,
                             env={**CLEAN, **environment})
     assert result.returncode == code, (command, result)
     return result.stdout if code == 0 else result.stderr

@@ -43,7 +43,7 @@ class Doctor(unittest.TestCase):
         return self.make(compiler, source, f"lib{name}.so", "-shared", "-fPIC", f"-Wl,-soname,lib{name}.so")
 
     def ask(self, *words):
-        return subprocess.run([BUILD / "bin" / "starling", "doctor", *words], capture_output=True, text=True, timeout=60)
+        return subprocess.run([BUILD / "bin" / "starling", "doctor", *words], capture_output=True, text=True, timeout=240)
 
     def examine(self, program, code=0):
         done = self.ask("--json", program)
@@ -70,7 +70,7 @@ class Doctor(unittest.TestCase):
     def test_a_program_in_the_working_directory_needs_no_slash(self):
         """The loader takes a name without a slash for that of a library. A file of another machine it calls missing."""
         program = self.make(BUILD / "bin" / "mpicc", "one.c", "here")
-        done = subprocess.run([BUILD / "bin" / "starling", "doctor", "here"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([BUILD / "bin" / "starling", "doctor", "here"], cwd=self.folder, capture_output=True, text=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("start it by: mpiexec -n 4 here\n", done.stdout)
         content = bytearray(program.read_bytes())

@@ -89,7 +89,7 @@ class Options(unittest.TestCase):
 
     def run_it(self, *arguments, **environment):
         return subprocess.run([BUILD / "bin" / "mpiexec", "-n", "2", *arguments], env={**os.environ, **environment},
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=240)
 
     def assertBothMeet(self, done):
         self.assertEqual((done.returncode, done.stdout), (0, "one of 2\none of 2\n"), done.stderr)

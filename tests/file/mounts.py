@@ -49,7 +49,7 @@ class Folder:
     def __exit__(self, *_):
         for server in self.servers:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=240)
         for mount in reversed(self.mounted):
             subprocess.run(["umount", "--lazy", mount], check=True)
         shutil.rmtree(self.path)
@@ -65,7 +65,7 @@ class Folder:
         target = self.make(name)
         server = subprocess.Popen([network_program(), self.make("backing"), target, *options])
         self.servers.append(server)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 240
         while not os.path.ismount(target):
             if server.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"the mount at {target} has failed")

@@ -97,7 +97,7 @@ class Guide(unittest.TestCase):
         todo = commands(text)
         for i, (command, wanted) in enumerate(todo):
             result = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                    stdin=subprocess.DEVNULL, text=True, timeout=60)
+                                    stdin=subprocess.DEVNULL, text=True, timeout=240)
             lines = result.stdout.splitlines()
             if " sorted" in words:
                 lines = sorted(lines)

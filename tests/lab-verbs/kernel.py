@@ -69,7 +69,7 @@ def make_initramfs(place, version):
     for path in modules:
         shutil.copy(path, tree / "modules" / path.name)
     (tree / "modules" / "order").write_text("".join(f"{path.name}\n" for path in modules))
-    archive = subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], cwd=tree, check=True, timeout=60, capture_output=True,
+    archive = subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], cwd=tree, check=True, timeout=240, capture_output=True,
                              input="\n".join(str(path.relative_to(tree)) for path in [*tree.rglob("*")]).encode()).stdout
     (place / "initramfs.new").write_bytes(archive)
     os.replace(place / "initramfs.new", place / "initramfs")

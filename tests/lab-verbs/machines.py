@@ -209,7 +209,7 @@ class Machines:
 
     def run(self, machine, command, **options):
         """Runs a command on a machine, as subprocess.run() does, with its output as text."""
-        options = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL} | options
+        options = {"capture_output": True, "text": True, "timeout": 240, "stdin": subprocess.DEVNULL} | options
         return subprocess.run(self.entering(machine, command), check=False, **options)
 
     def must(self, machine, command):

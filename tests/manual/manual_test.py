@@ -22,7 +22,7 @@ MAN = BUILD / "share" / "man"
 
 
 def run(*command, code=0, **options):
-    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, **options)
+    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=240, **options)
     if code is not None and result.returncode != code:
         raise AssertionError(f"{' '.join(map(str, command))}: exit {result.returncode}\n{result.stdout}{result.stderr}")
     return result.stdout if code == 0 else result.stdout + result.stderr
@@ -282,7 +282,7 @@ def type_into(command, keys):
     if child == 0:
         os.environ["TERM"] = "dumb"
         os.execvp(command[0], command)
-    shown, end = b"", time.monotonic() + 30
+    shown, end = b"", time.monotonic() + 240
     while b"$ " not in shown and time.monotonic() < end:
         if select.select([terminal], [], [], 0.1)[0]:
             shown += os.read(terminal, 4096)

@@ -20,7 +20,7 @@ class Auto(unittest.TestCase):
         self.environment = os.environ | {"XDG_CACHE_HOME": str(self.home)}
 
     def run_words(self, *words, **environment):
-        return subprocess.run([str(word) for word in words], text=True, capture_output=True, timeout=60,
+        return subprocess.run([str(word) for word in words], text=True, capture_output=True, timeout=240,
                               env=self.environment | environment)
 
     def run_partners(self, *arguments, ranks=4, options=("--plan", "auto"), **environment):
@@ -92,7 +92,7 @@ class Auto(unittest.TestCase):
         jobs = [subprocess.Popen(words, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                 for _ in range(6)]
         for job in jobs:
-            self.assertEqual(job.communicate(timeout=60)[1], "")
+            self.assertEqual(job.communicate(timeout=240)[1], "")
             self.assertEqual(job.returncode, 0)
         [entry] = self.entries()
         json.loads(entry.read_text())

@@ -34,7 +34,7 @@ class Plans(unittest.TestCase):
             path = Path(folder) / "plan.json"
             path.write_text(contents if isinstance(contents, str) else json.dumps(contents))
             command = [MPIEXEC, "--plan", str(path), "-n", str(ranks), CYCLE, str(cycles), str(messages), *arguments]
-            result = subprocess.run(command, text=True, capture_output=True, timeout=60, env=os.environ | (environment or {}))
+            result = subprocess.run(command, text=True, capture_output=True, timeout=240, env=os.environ | (environment or {}))
             return result, str(path)
 
     def sent(self, result):
@@ -58,7 +58,7 @@ class Plans(unittest.TestCase):
             path = Path(folder) / "plan.json"
             path.write_text(json.dumps(plan()))
             command = [MPIEXEC, "--debug=0", "--plan", str(path), "-n", str(RANKS), CYCLE, str(CYCLES), str(MESSAGES)]
-            result = subprocess.run(command, text=True, capture_output=True, timeout=60, input="continue\ncontinue\nquit\n", env=os.environ | NEVER)
+            result = subprocess.run(command, text=True, capture_output=True, timeout=240, input="continue\ncontinue\nquit\n", env=os.environ | NEVER)
         # gdb's prompts may stand before the lines of ranks.
         sent = [int(number) for number in re.findall(r"(?m)^(?:\(gdb\) )*(\d+)$", result.stdout)]
         self.assertGreaterEqual(len(sent), RANKS - 1, result.stderr)  # gdb may write on the line of its rank
@@ -90,7 +90,7 @@ class Plans(unittest.TestCase):
             self.assertIn(what, result.stderr)
 
     def test_without_a_launcher_there_is_no_plan(self):
-        result = subprocess.run([CYCLE, "2", "3"], text=True, capture_output=True, timeout=60,
+        result = subprocess.run([CYCLE, "2", "3"], text=True, capture_output=True, timeout=240,
                                 env=os.environ | {"STARLING_PLAN": "file"})
         self.assertEqual(self.sent(result), [0])
 

@@ -33,7 +33,7 @@ class SitesCase(Case):
         return pathlib.Path(self.directory, name)
 
     def compile(self, *arguments, compiler=MPICC, name="lines"):
-        subprocess.run([compiler, "-g", "-O2", "-o", self.path(name), *arguments], check=True, timeout=120)
+        subprocess.run([compiler, "-g", "-O2", "-o", self.path(name), *arguments], check=True, timeout=240)
         return self.path(name)
 
     def run_profiled(self, *arguments):
@@ -42,7 +42,7 @@ class SitesCase(Case):
         return [json.loads(line) for line in self.path("p.jsonl").read_text().splitlines()]
 
     def shown(self):
-        done = subprocess.run([STARLING, "profile", "show", self.path("p.jsonl")], text=True, capture_output=True, timeout=60)
+        done = subprocess.run([STARLING, "profile", "show", self.path("p.jsonl")], text=True, capture_output=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

@@ -19,7 +19,7 @@ def run(costs, plan):
     command = [OPTIONS.simulate, "--program", "phases", "-n", str(RANKS), "--costs", os.path.join(OPTIONS.costs, costs + ".json")]
     for setting in ("MAX_DIRECT=4", "MAX_CONNECTIONS=4096", "WAIT=poll", "MULTICAST=off", f"PLAN={plan}"):
         command += ["-x", "STARLING_" + setting]
-    done = subprocess.run([*command, "--", *PHASES], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([*command, "--", *PHASES], capture_output=True, text=True, timeout=240)
     if done.returncode:
         raise AssertionError(done.stdout + done.stderr)
     lines = done.stdout.splitlines()

@@ -17,7 +17,7 @@ PHASES = ["4", "3", "2", "200", "800"]
 def simulate(program, ranks, *arguments, costs=None, options=()):
     command = [OPTIONS.simulate, "--program", program, "-n", str(ranks)]
     command += ["--costs", costs or os.path.join(OPTIONS.costs, "example.json"), *options, "--", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 def settings(**variables):
@@ -191,7 +191,7 @@ class Programs(unittest.TestCase):
             (["--program", "phases", "--costs", "x", "-x", "NAME"], "-x NAME is not NAME=VALUE"),
             (["--program", "phases", "--costs", "x", "-n", "2", "--hosts", "3"], "--hosts 3 is more than the 2 ranks"),
         ):
-            run = subprocess.run([OPTIONS.simulate, *options], capture_output=True, text=True, timeout=60)
+            run = subprocess.run([OPTIONS.simulate, *options], capture_output=True, text=True, timeout=240)
             self.assertEqual(run.returncode, 2, run.stderr)
             self.assertIn(text, run.stdout + run.stderr)
 

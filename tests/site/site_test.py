@@ -79,7 +79,7 @@ class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([ROOT / "tools/site/build", cls.folder.name], check=True, timeout=110, stdout=subprocess.DEVNULL)
+        subprocess.run([ROOT / "tools/site/build", cls.folder.name], check=True, timeout=240, stdout=subprocess.DEVNULL)
         cls.html = pathlib.Path(cls.folder.name, "html")
 
     @classmethod
@@ -125,7 +125,7 @@ class Strictness(unittest.TestCase):
                 (tree / path).write_bytes((ROOT / path).read_bytes())
             with (tree / "docs/why.md").open("a") as page:
                 page.write("\n[none](nosuch.md)\n")
-            result = subprocess.run([sys.executable, tree / "tools/site/build", tree / "out"], capture_output=True, text=True, timeout=110)
+            result = subprocess.run([sys.executable, tree / "tools/site/build", tree / "out"], capture_output=True, text=True, timeout=240)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn("docs/nosuch.md", result.stdout + result.stderr)
 

@@ -62,7 +62,7 @@ class Versions(unittest.TestCase):
     def start(self, launcher, library, *arguments, **more):
         environment = {**os.environ, "LD_LIBRARY_PATH": f"{library}/lib", "STARLING_UNIVERSE": f"versions{os.getpid()}", **more}
         result = subprocess.run([launcher / "bin/mpiexec", *map(str, arguments)], env=environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.kept.name)
+                                stderr=subprocess.PIPE, text=True, timeout=240, cwd=self.kept.name)
         return result.returncode, result.stdout, result.stderr
 
     def agent(self, tree):
@@ -155,7 +155,7 @@ class Versions(unittest.TestCase):
         script = pathlib.Path(self.kept.name, "by-rank")
         script.write_text(f'#!/bin/sh\n[ "$PMI_RANK" = 1 ] && LD_LIBRARY_PATH={second}/lib && export LD_LIBRARY_PATH\nexec {self.ring}\n')
         script.chmod(0o755)
-        result = subprocess.run(["mpiexec.hydra", "-n", "2", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=50,
+        result = subprocess.run(["mpiexec.hydra", "-n", "2", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
                                 env={**os.environ, "LD_LIBRARY_PATH": f"{self.this}/lib"})
         return result.returncode, result.stdout
 

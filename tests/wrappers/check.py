@@ -39,7 +39,7 @@ class Tree:
 
     def run(self, *command, cwd=None, fails=False, **variables):
         """Returns the command's standard output. Fails if its exit code is not as expected."""
-        result = subprocess.run(command, cwd=cwd, env={**self.environment, **variables}, timeout=200, text=True,
+        result = subprocess.run(command, cwd=cwd, env={**self.environment, **variables}, timeout=240, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         expect((result.returncode != 0) == fails, f"{' '.join(map(str, command))}: exit {result.returncode}\n"
                                                   f"{result.stdout}")
@@ -175,7 +175,7 @@ def show_fortran(tree, work):
     again = {"STARLING_CACHE": str(work / "again")}
     both = [subprocess.Popen(["mpifort", "--showme:compile"], env={**tree.environment, **again}, stdout=subprocess.PIPE, text=True)
             for _ in range(4)]
-    said = {process.communicate(timeout=100)[0] for process in both}
+    said = {process.communicate(timeout=240)[0] for process in both}
     expect(len(said) == 1 and all(process.returncode == 0 for process in both), said)
     expect(len(list((work / "again" / "fortran").iterdir())) == 1, "folders left behind")
 

@@ -13,7 +13,7 @@ DEATHS = ["dies-" + what for what in ("barrier", "wait", "lock", "get", "atomic"
 
 def run(*arguments, pes=2, **environment):
     environment = {**os.environ, **environment}
-    return subprocess.run([OSHRUN, "-n", str(pes), PROGRAM, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run([OSHRUN, "-n", str(pes), PROGRAM, *arguments], capture_output=True, text=True, timeout=240, env=environment)
 
 
 class Wrong(unittest.TestCase):
