@@ -117,6 +117,13 @@ bool is_known_to_have_ended(const Process& process) {
     return job.dead() || (job.mapped() && is_marked_failed(job, process.rank));
 }
 
+bool has_finalized(const Process& process) {
+    if (!process.job->mapped()) return false;
+    job::JobSegment& segment = process.job->segment();
+    if (segment.is_local(process.rank)) return segment.cell(process.rank).state.load() >= job::RankState::finalized;
+    return job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).state >= job::PortWord::finalized;
+}
+
 // This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the
 // doorbell is rung. A ring while the owner is awake does not end a later sleep, so each sleep needs this check.
 bool deaths_are_news() {

@@ -9,4 +9,8 @@ namespace starling::link {
 /// may live, but cannot be reached from here.
 bool is_known_to_have_ended(const Process& process);
 
+/// Returns whether a process has called MPI_Finalize, as far as this host knows: it handles no packet any more. Its last ones may still be on
+/// the way. False if its job is not mapped.
+bool has_finalized(const Process& process);
+
 }  // namespace starling::link

@@ -89,11 +89,7 @@ void query_silent_peers(uint64_t patience_ns) {
     }
 }
 
-bool has_finalized(const Peer& peer) {
-    if (peer.dead) return true;
-    if (is_here(peer)) return peer.job.segment().cell(peer.rank).state.load() >= job::RankState::finalized;
-    return word_of(peer).state >= job::PortWord::finalized;
-}
+bool has_finalized(const Peer& peer) { return peer.dead || has_finalized(Process{&peer.job, peer.rank}); }
 
 bool all_acknowledged() {
     bool all = true;

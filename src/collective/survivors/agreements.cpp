@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/no_destroy.h"
 #include "base/state.h"
@@ -21,6 +22,7 @@
 #include "message/context_table.h"
 #include "message/receive.h"
 #include "mpi-ext.h"
+#include "progress/engine.h"
 
 namespace starling::collective {
 
@@ -89,6 +91,8 @@ class GroupAgreements {
     /// Lets all agreements exclude whom one of them excludes: a later one goes on without a member that may wait for the decision of an
     /// earlier one, and this may have to come from here.
     void share_exclusions();
+    /// Continues without the members that have called MPI_Finalize, if an agreement waits. Returns whether there were new ones.
+    bool exclude_finalized(uint32_t polls);
     /// Completes the agreements that have been decided and drops those that every living member has decided.
     void settle();
     void note_failures() {
@@ -109,6 +113,13 @@ class GroupAgreements {
     uint32_t settled = 0;  ///< all living members have decided the agreements below this number
     std::map<uint32_t, std::unique_ptr<Agreement>> agreements;
     Ballot::Members excluded{Ballot(members->size()).failed};  ///< members that all exclude (Consensus::confirmed())
+
+  private:
+    bool waits() const {
+        return std::any_of(agreements.begin(), agreements.end(),
+                           [](const auto& entry) { return entry.second->consensus.is_waiting(); });
+    }
+    std::map<int, uint32_t> seen_finalized_;  ///< members that have called MPI_Finalize, and at which poll this was seen first
 };
 
 Agreement::Agreement(GroupAgreements& its_group, uint32_t its_number)
@@ -119,6 +130,7 @@ bool Agreement::ToMembers::has_failed(int member) const { return link::has_faile
 bool Agreement::ToMembers::has_ended(int member) const { return link::is_known_to_have_ended(group.members->at(member)); }
 
 void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ballot& ballot) {
+    if (link::has_finalized(group.members->at(member))) return;
     ++serial;
     std::vector<uint16_t> words;
     for (size_t word = 0; word < ballot.failed.size(); ++word)
@@ -172,6 +184,28 @@ void GroupAgreements::share_exclusions() {
     for (auto& [number, agreement] : agreements) agreement->consensus.exclude(excluded);
 }
 
+/// Polls that take everything which a process had sent to this one before it was seen to have called MPI_Finalize.
+constexpr uint32_t kPollsTakeAll = 8;
+
+// A decision of such a member counts, so what it has sent is handled first.
+bool GroupAgreements::exclude_finalized(uint32_t polls) {
+    if (!waits()) return false;
+    Ballot left(members->size());
+    bool any = false;
+    for (int member = 0; member < members->size(); ++member) {
+        if (member == me || Ballot::contains(excluded, member) || !link::has_finalized(members->at(member))) continue;
+        const uint32_t since = seen_finalized_.try_emplace(member, polls).first->second;
+        if (polls - since < kPollsTakeAll) continue;
+        Ballot::insert(left.failed, member);
+        any = true;
+    }
+    if (!any) return false;
+    for (auto& [number, agreement] : agreements) agreement->consensus.exclude(left.failed);
+    share_exclusions();
+    settle();
+    return true;
+}
+
 void GroupAgreements::settle() {
     for (auto& [number, agreement] : agreements) {
         if (!agreement->consensus.decided()) continue;
@@ -194,6 +228,7 @@ struct Known {
     std::list<Early> early;
 };
 STARLING_STATE Lazy<Known> known_agreements;
+STARLING_STATE int waiting_calls = 0;  ///< calls that wait for a decision
 
 /// Drops the early packets of terminated members, which a consensus ignores, and those for contexts that were retired meanwhile.
 void drop_stale_packets() {
@@ -248,6 +283,22 @@ void note_failures_everywhere() {
     for (auto& [context, group] : known_agreements.get().groups) group->note_failures();
 }
 
+// Looks every 20 ms for members that have called MPI_Finalize, as check_liveness() looks for failures. Nothing else reports them: a process
+// that ends normally is no failure.
+bool exclude_finalized_everywhere() {
+    constexpr uint64_t kIntervalNs = 20'000'000;
+    STARLING_STATE static uint32_t polls = 0;
+    STARLING_STATE static uint64_t next_look = 0;
+    if (waiting_calls == 0) return false;
+    ++polls;
+    const uint64_t now = now_ns();
+    if (now < next_look) return false;
+    next_look = now + kIntervalNs;
+    bool any = false;
+    for (auto& [context, group] : known_agreements.get().groups) any |= group->exclude_finalized(polls);
+    return any;
+}
+
 /// Adds the failures of a decision to those that the program can acknowledge. This process may not know them otherwise.
 void note_failures(comm::Comm& comm, const Ballot::Members& failed) {
     std::vector<int>& known = comm.failures.ranks;
@@ -281,7 +332,12 @@ Agreement& vote(comm::Comm& comm, int flag) {
 /// Votes in the next agreement of the communicator and waits for the decision.
 Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
     Agreement& agreement = vote(comm, flag);
-    if (!agreement.done.done) co_await progress::RequestDone{agreement.done};
+    if (!agreement.done.done) {
+        progress::add_poller(exclude_finalized_everywhere);
+        ++waiting_calls;
+        co_await progress::RequestDone{agreement.done};
+        --waiting_calls;
+    }
     decision = agreement.consensus.ballot();
     note_failures(comm, decision.failed);
     agreement.read = true;

@@ -93,6 +93,8 @@ class Consensus {
     void leave();
 
     bool decided() const { return decided_; }
+    /// Returns whether this member has voted and waits for the decision.
+    bool is_waiting() const { return voted_ && !decided_; }
     /// Returns the decision, or the votes merged so far.
     const Ballot& ballot() const { return sum_; }
 
