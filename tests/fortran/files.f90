@@ -96,7 +96,7 @@ program files
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size)
-  if (rank == 0) write (name, '(a,i0)') '/tmp/starling_fortran_file_', int(MPI_Wtime() * 1000)
+  if (rank == 0) write (name, '(a,i0)') '/tmp/starling-tests-fortran-', int(MPI_Wtime() * 1000)
   call MPI_Bcast(name, len(name), MPI_CHARACTER, 0, MPI_COMM_WORLD)
   call MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, file, code)
   call MPI_Error_class(code, class)
