@@ -58,8 +58,8 @@ int connect_to(const char* host) {
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // Linux applies the send timeout to connect() too.
     // As ssh with ConnectionAttempts=3: where cables lose packets, all three that ask for the host's link address may be lost.
     int error = connect(fd, found->ai_addr, found->ai_addrlen);
-    for (int again = 0; again < 2 && error != 0 && errno == EHOSTUNREACH; ++again)
-        error = connect(fd, found->ai_addr, found->ai_addrlen);
+    for (int again = 0; error != 0 && (errno == EINTR || (again < 2 && errno == EHOSTUNREACH)); again += errno != EINTR)
+        error = connect(fd, found->ai_addr, found->ai_addrlen);  // after EINTR, which a stop causes, goes on with the first
     if (error != 0) {
         const char* reason = errno == EINPROGRESS ? "Connection timed out" : std::strerror(errno);
         std::fprintf(stderr, "agent: connect to host %s port %d: %s\n", host, agent_port, reason);
