@@ -90,6 +90,7 @@ KnownJob& Daemons::create(uint32_t number, job::JobDescription description, std:
     job.host_of_rank = std::move(host_of_rank);
     job.segments.resize(placement_.hosts);
     job.files.resize(placement_.hosts);
+    job.has_arrived.resize(placement_.hosts);
     job.variables.resize(placement_.hosts);
     return job;
 }
@@ -155,6 +156,9 @@ void Daemons::kill(Process& process) {
     const bool never_arrives = job.parent != 0 && placement_.hosts > 1 &&
                                segment.cell(rank).state.load() == job::RankState::started &&
                                segment.header().arrived.load() < segment.header().local_ranks;
+    // The last rank of the host may have died before it could report the arrival, which the segment has.
+    if (job.parent != 0 && placement_.hosts > 1 && segment.header().arrived.load() >= segment.header().local_ranks)
+        world_.at_daemon(begin, *daemons_[process.host], [this, &job, host = process.host] { on_arrived(job, host); });
     at_hosts(begin, [this, rank, &job, never_arrives](uint32_t h) {
         mark_dead(job, rank, h);
         if (never_arrives) fail(job);

@@ -54,6 +54,7 @@ struct KnownJob {
     std::vector<std::string> variables;     ///< STARLING_JOB of its ranks, by host
     uint32_t ranks_hosts = 0;               ///< number of hosts with ranks of the job
     uint32_t arrived = 0;                   ///< number of hosts whose ranks have all reached the end of MPI_Init
+    std::vector<bool> has_arrived;          ///< by host: whether it is counted in `arrived`
     uint32_t left = 0;                      ///< number of ranks that have not ended
     job::JobId parent = 0;                  ///< the job that has spawned it; 0: none
     bool connected = false;                 ///< whether it ends with its parent
@@ -131,7 +132,7 @@ class Daemons {
 
     void on_locate(Process& asker, const control::JobQuery& query, int fd);
     void on_abandoned(const control::JobQuery& query, const Process& by);
-    void on_arrived(KnownJob& job);
+    void on_arrived(KnownJob& job, uint32_t host);
     void on_plan(Process& asker, int fd);
     void on_spawn(Process& asker, const control::SpawnRequest& request, int fd);
     void on_name(Process& asker, control::MessageKind kind, const control::NameRequest& request, int fd);

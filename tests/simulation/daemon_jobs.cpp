@@ -62,7 +62,7 @@ void Daemons::on_request(Process& asker, const control::ControlFrame& frame, int
         case MessageKind::plan:
             return on_plan(asker, fd);
         case MessageKind::arrived:
-            return on_arrived(*jobs_[asker.job]);
+            return on_arrived(*jobs_[asker.job], asker.host);
         case MessageKind::spawn:
             if (!decode(payload, spawn)) fail_run("the request to spawn is invalid");
             return on_spawn(asker, spawn, fd);
@@ -266,7 +266,9 @@ void Daemons::note_end(Process& process) {
     });
 }
 
-void Daemons::on_arrived(KnownJob& job) {
+void Daemons::on_arrived(KnownJob& job, uint32_t host) {
+    if (job.has_arrived[host]) return;
+    job.has_arrived[host] = true;
     if (++job.arrived < job.ranks_hosts) return;
     at_hosts(world_.now, [this, &job](uint32_t host) {
         if (!job.segments[host]) return;

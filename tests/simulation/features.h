@@ -21,9 +21,10 @@ enum class Feature : uint8_t {
     threads,
     turns,
     survival,
-    replace
+    replace,
+    keep
 };
-inline constexpr int kFeatures = 14;
+inline constexpr int kFeatures = 15;
 
 const char* name_of(Feature feature);
 

@@ -174,6 +174,7 @@ Library* load(const std::string& name, size_t index, const std::string& program)
     if (!handle) give_up("a copy of the library", dlerror());
     auto* const made = new Library;
     if (!program.empty()) made->program = load_program(program, name, file.name.text, index);
+    void* const keep = load_beside(KEEP_LIBRARY, file.name.text, index);
     share_code(handle, file, fd);
 #define FUNCTION(name)                                                                 \
     made->name = reinterpret_cast<decltype(&MPI_##name)>(dlsym(handle, "MPI_" #name)); \
@@ -188,6 +189,9 @@ Library* load(const std::string& name, size_t index, const std::string& program)
     made->shmem_##name = reinterpret_cast<decltype(&shmem::starling_shmem_##name)>(dlsym(handle, "starling_shmem_" #name)); \
     if (!made->shmem_##name) give_up("starling_shmem_" #name, "the library does not have it");
 #include "functions_shmem.def"
+#undef FUNCTION
+#define FUNCTION(name) find(keep, "starling_keep_" #name, made->keep_##name);
+#include "functions_keep.def"
 #undef FUNCTION
     return made;
 }

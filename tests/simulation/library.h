@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mpi-ext.h>
+#include <starling_keep.h>
 
 #include <string>
 
@@ -23,6 +24,10 @@ struct Library {
 // The functions below OpenSHMEM's entry points. The entry points themselves are in another library, which has no state to separate.
 #define FUNCTION(name) decltype(&shmem::starling_shmem_##name) shmem_##name;
 #include "functions_shmem.def"
+#undef FUNCTION
+// The functions of the copy of libstarling_keep that is bound to this copy.
+#define FUNCTION(name) decltype(&starling_keep_##name) keep_##name;
+#include "functions_keep.def"
 #undef FUNCTION
     ProgramCopy program;  ///< this copy's program
 };

@@ -98,15 +98,22 @@ class Player {
     struct Whole {
         MPI_Comm comm;
         uint32_t generation;
-        uint32_t attempt = 0;  ///< calls of MPIX_Comm_replace that have failed since it was made
         int size = 0, rank = 0;
     };
     void replace(const Step& step);
     void run_as_substitute();
     void continue_with(Whole whole);
-    void take_place(Whole& whole);
+    void take_place(Whole& whole, int wanted);
+    void check_old_rank(const Whole& whole);
     void die_in_call();
     Whole replace_dead(const Whole& whole);
+    Whole shrink(const Whole& whole);
+    bool begin_store(const Whole& whole);
+    bool use_store(const Whole& whole);
+    bool fetch_block(const Whole& whole, int owner, long long version);
+    bool save_blocks(const Whole& whole, long long version);
+    bool kept(int code, const char* what);
+    void expect_alike(const std::string& call, const std::string& result);
     bool works(const Whole& whole);
     bool all_are_content(const Whole& whole, bool content);
     void revoke_window(const Step& step, MPI_Comm living, int rank);
@@ -160,8 +167,9 @@ class Player {
     const uint32_t me_;  ///< number of the process among those of all jobs
     Random random_;
     std::vector<MPI_Comm> comms_;
-    uint32_t replacements_ = 0;  ///< calls of MPIX_Comm_replace so far
-    bool symmetric_ = false;     ///< whether OpenSHMEM is initialized
+    starling_keep store_ = nullptr;  ///< null: this process has no store
+    uint32_t replacements_ = 0;      ///< calls of MPIX_Comm_replace so far
+    bool symmetric_ = false;         ///< whether OpenSHMEM is initialized
     std::deque<Pending> pending_;
     std::map<uint32_t, std::map<uint32_t, uint32_t>> crowds_;  ///< received steps of each crowd, by index within the crowd
 };

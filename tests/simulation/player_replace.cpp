@@ -26,16 +26,7 @@ struct Outcome {
 /// The model: all results so far, by the call, and the members of each communicator, by its generation. One memory for all processes.
 std::map<std::string, std::vector<Outcome>> outcomes;
 std::map<uint32_t, std::map<int, const Process*>> members;
-
-/// Compares the result of this call with those of all others that still live. A process that has died may have got another one.
-void expect_alike(const Process& process, const std::string& call, const std::string& result) {
-    std::vector<Outcome>& known = outcomes[call];
-    for (const Outcome& other : known)
-        if (!other.process->gone() && other.text != result)
-            fail_run("%s: '%s', but process %u has got '%s'", call.c_str(), result.c_str(), other.process->number,
-                     other.text.c_str());
-    known.push_back({&process, result});
-}
+std::map<uint32_t, int> sizes;
 
 std::string name_of_call(uint32_t generation, uint32_t attempt) {
     return "replacement " + std::to_string(generation) + ", attempt " + std::to_string(attempt);
@@ -43,13 +34,24 @@ std::string name_of_call(uint32_t generation, uint32_t attempt) {
 
 }  // namespace
 
-/// Checks a new communicator: its size, that survivors have their old ranks, and that substitutes have those of dead processes.
-void Player::take_place(Whole& whole) {
+/// Compares the result of this call with those of all others that still live. A process that has died may have got another one.
+void Player::expect_alike(const std::string& call, const std::string& result) {
+    std::vector<Outcome>& known = outcomes[call];
+    for (const Outcome& other : known)
+        if (!other.process->gone() && other.text != result)
+            fail_run("%s: '%s', but process %u has got '%s'", call.c_str(), result.c_str(), other.process->number,
+                     other.text.c_str());
+    known.push_back({&process_, result});
+}
+
+/// Checks and stores the place in a new communicator. Its size must be `wanted`, and the same on all members.
+void Player::take_place(Whole& whole, int wanted) {
     ok(mpi_.Comm_set_errhandler(whole.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     int rank = -1, size = -1;
     ok(mpi_.Comm_rank(whole.comm, &rank), "MPI_Comm_rank");
     ok(mpi_.Comm_size(whole.comm, &size), "MPI_Comm_size");
-    const auto wanted = static_cast<int>(script_.ranks);
+    const auto known = sizes.try_emplace(whole.generation, wanted);
+    wanted = known.first->second;
     if (size != wanted) fail_run("generation %u has %d members instead of %d", whole.generation, size, wanted);
     const Process*& mine = members[whole.generation][rank];
     if (mine && !mine->gone())
@@ -57,7 +59,11 @@ void Player::take_place(Whole& whole) {
     mine = &process_;
     whole.rank = rank;
     whole.size = size;
-    if (whole.generation == 0) return;
+}
+
+/// Checks that a survivor has its old rank, and that a substitute has that of a dead process.
+void Player::check_old_rank(const Whole& whole) {
+    const int rank = whole.rank;
     const std::map<int, const Process*>& before = members[whole.generation - 1];
     const auto held = before.find(rank);
     if (held != before.end() && held->second != &process_ && !held->second->gone())
@@ -92,7 +98,7 @@ bool Player::all_are_content(const Whole& whole, bool content) {
     expect_class(code, "MPI_Comm_agree", {MPIX_ERR_PROC_FAILED});
     if (flag && !content) fail_run("the agreed flag of generation %u lacks this rank's", whole.generation);
     const bool good = code == MPI_SUCCESS && flag;
-    expect_alike(process_, "agreement of generation " + std::to_string(whole.generation), good ? "good" : "bad");
+    expect_alike("agreement of generation " + std::to_string(whole.generation), good ? "good" : "bad");
     return good;
 }
 
@@ -123,27 +129,45 @@ Player::Whole Player::replace_dead(const Whole& whole) {
         const int code = mpi_.Comm_replace(whole.comm, Daemons::kSubstitute, arguments.data(), MPI_INFO_NULL, &made.comm);
         expect_class(code, "MPIX_Comm_replace", {MPIX_ERR_PROC_FAILED, MPI_ERR_SPAWN});
         if ((code == MPI_SUCCESS) != (made.comm != MPI_COMM_NULL)) fail_run("a failed replacement has made a communicator");
-        expect_alike(process_, name_of_call(whole.generation, attempt), code == MPI_SUCCESS ? "success" : "failure");
+        expect_alike(name_of_call(whole.generation, attempt), code == MPI_SUCCESS ? "success" : "failure");
         if (code != MPI_SUCCESS) continue;
-        take_place(made);
+        take_place(made, whole.size);
+        check_old_rank(made);
         return made;
     }
     fail_run("%u replacements in a row have failed", kMostAttempts);
+}
+
+/// Continues without the dead members.
+Player::Whole Player::shrink(const Whole& whole) {
+    process_.doing = "the shrink of generation " + std::to_string(whole.generation);
+    Whole made{MPI_COMM_NULL, whole.generation + 1};
+    ok(mpi_.Comm_shrink(whole.comm, &made.comm), "MPI_Comm_shrink");
+    int size = 0;
+    ok(mpi_.Comm_size(made.comm, &size), "MPI_Comm_size");
+    take_place(made, size);
+    if (made.size > whole.size || made.rank > whole.rank)
+        fail_run("rank %d of %d has become rank %d of %d", whole.rank, whole.size, made.rank, made.size);
+    return made;
 }
 
 /// Uses the communicator and replaces its dead members, until one of the last generations has none.
 void Player::continue_with(Whole whole) {
     const Step& step = script_.steps.back();
     for (;;) {
-        const bool good = works(whole);
+        // A process that has no store yet creates one when the others move theirs. All do this, whatever has failed before.
+        bool good = !script_.keeps || begin_store(whole);
+        good = good && works(whole) && (!script_.keeps || use_store(whole));
         // Others may wait for this rank in a call that it does not make.
         if (!good) ok(mpi_.Comm_revoke(whole.comm), "MPI_Comm_revoke");
         if (all_are_content(whole, good) && whole.generation >= step.count) break;
-        const Whole made = replace_dead(whole);
+        const bool shrinks = script_.keeps && Random(mix(script_.seed ^ 0x5417) + whole.generation).one_in(3);
+        const Whole made = shrinks ? shrink(whole) : replace_dead(whole);
         if (whole.comm != MPI_COMM_WORLD) ok(mpi_.Comm_free(&whole.comm), "MPI_Comm_free");
         whole = made;
     }
     if (process_.job > script_.placement.further.size()) done().add(Feature::replace);
+    if (store_) ok(mpi_.keep_free(&store_), "starling_keep_free");
     if (whole.comm != MPI_COMM_WORLD) ok(mpi_.Comm_free(&whole.comm), "MPI_Comm_free");
 }
 
@@ -153,7 +177,7 @@ void Player::replace(const Step& step) {
     int flag = 1;
     expect_class(mpi_.Comm_agree(comm(step), &flag), "MPI_Comm_agree", {MPIX_ERR_PROC_FAILED});
     Whole whole{comm(step), 0};
-    take_place(whole);
+    take_place(whole, static_cast<int>(script_.ranks));
     continue_with(whole);
 }
 
@@ -174,9 +198,10 @@ void Player::run_as_substitute() {
     Whole whole{MPI_COMM_NULL, generation + 1};
     const int code = mpi_.Comm_replace(MPI_COMM_NULL, nullptr, MPI_ARGV_NULL, MPI_INFO_NULL, &whole.comm);
     expect_class(code, "a substitute's MPIX_Comm_replace", {MPIX_ERR_PROC_FAILED});
-    expect_alike(process_, name_of_call(generation, attempt), code == MPI_SUCCESS ? "success" : "failure");
+    expect_alike(name_of_call(generation, attempt), code == MPI_SUCCESS ? "success" : "failure");
     if (code == MPI_SUCCESS) {
-        take_place(whole);
+        take_place(whole, sizes[generation]);
+        check_old_rank(whole);
         continue_with(whole);
     }
     process_.doing = "MPI_Finalize of a substitute";

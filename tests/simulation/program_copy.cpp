@@ -228,6 +228,10 @@ void* load_copy(const std::string& file, const std::vector<std::string>& names, 
 
 }  // namespace
 
+void* load_beside(const std::string& file, const std::string& library_name, size_t index) {
+    return load_copy(file, {library_name}, index);
+}
+
 ProgramCopy load_program(const std::string& file, const std::string& library, const std::string& library_name, size_t index) {
     const char* const bytes = contents_of(file).data();
     const bool uses_shmem = !find_dynamic_string(bytes, DT_NEEDED, kShmemLibrary).text.empty();

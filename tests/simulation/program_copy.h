@@ -33,6 +33,10 @@ struct ProgramCopy {
 /// which lies beside the other one, it gets a copy of that too.
 ProgramCopy load_program(const std::string& file, const std::string& library, const std::string& library_name, size_t index);
 
+/// Loads copy number `index` of another library that is linked with the library, bound to the library's copy with the same number. Returns its
+/// handle.
+void* load_beside(const std::string& file, const std::string& library_name, size_t index);
+
 /// Prints an error of the simulator's setup, and exits.
 [[noreturn]] void give_up(const char* what, const char* why);
 

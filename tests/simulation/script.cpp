@@ -29,7 +29,8 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     if (has_jobs_ && mortal) add_deaths_in_spawns(Random(seed ^ 0xdeb5));
     if (mortal && (seed % 28 == 15 || seed % 28 == 23)) add_survival(Random(seed ^ 0x5a1f));
     const uint64_t of_28 = seed % 28;
-    if (mortal && !plain && seed % 5 != 0 && (of_28 == 2 || of_28 == 4 || of_28 == 9 || of_28 == 20))
+    keeps = mortal && !plain && seed % 5 != 0 && (of_28 == 11 || of_28 == 26);
+    if (keeps || (mortal && !plain && seed % 5 != 0 && (of_28 == 2 || of_28 == 4 || of_28 == 9 || of_28 == 20)))
         add_replacement(Random(seed ^ 0x5ab5));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
@@ -539,6 +540,7 @@ Features Script::drawn() const {
     if (mortal) all.add(Feature::deaths);
     if (!steps.empty() && steps.back().kind == Kind::survive) all.add(Feature::survival);
     if (!steps.empty() && steps.back().kind == Kind::replace) all.add(Feature::replace);
+    if (keeps) all.add(Feature::keep);
     if (has_threads_) all.add(Feature::threads);
     return all;
 }

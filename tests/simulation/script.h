@@ -138,6 +138,7 @@ struct Script {
     std::vector<Fault> faults;
     std::vector<bool> doomed;   ///< whether a process may die, by number
     bool mortal = false;        ///< whether some ranks will die
+    bool keeps = false;         ///< whether the step `replace` uses a store of blocks, and also shrinks
     uint32_t spare_copies = 0;  ///< processes that may be started to replace dead ones
     /// Whether OpenSHMEM is used, whether it starts before MPI, and whether it ends after MPI.
     bool symmetric = false, symmetric_first = false, symmetric_last = false;
