@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/mutex.h"
 #include "base/process.h"
+#include "base/recovery_defaults.h"
 #include "base/state.h"
 #include "bootstrap/identity.h"
 #include "collective/survivors/agreements.h"
@@ -85,6 +86,7 @@ int start(int required) {
         return fail(MPI_ERR_OTHER, "rank %u has called MPI_Init already, in another process that was started as the same rank",
                     rank);
     show_pid(cell);
+    if (segment.header().recovers) use_recovery_default("STARLING_IP_TIMEOUT");
     if (config().backtrace && knows_pids()) print_backtraces(segment.header().owner_pid, rank);
     if (config().profile) profile::start_counting();  // must precede the creation of the first peer
     link::Job* job = link::adopt_own_job(std::move(segment), rank);

@@ -102,7 +102,7 @@ const std::string* fuzz_seeds(size_t& count) {
     static const std::string seeds[] = {
         none + message(),
         none + orders(),
-        none + encode(Attach{4, 2, 77, HostSet::of({4, 5, 6, 9}), {{4, 2}}}),
+        none + encode(Attach{4, 2, 77, HostSet::of({4, 5, 6, 9}), {{4, 2}}, {"10.0.0.1"}}),
         none + encode(ancestors),
         none + encode(Grow{{{1, 1, "a"}, {2, 3, "b"}}}),
         none + encode(HostSet::of({1, 2, 3, 7, 8})),

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/recovery_defaults.h"
 #include "mpi.h"
 
 namespace starling {
@@ -37,6 +38,26 @@ TEST(Config, EveryVariableHasANameADocumentationAndAValidDefault) {
         print_value(rows[i], Config(), text, sizeof text);
         EXPECT_EQ(check_setting(rows[i].name, text), MPI_SUCCESS) << failure_text();
     }
+}
+
+TEST(Config, DefaultsOfRecoveryAreValidAndShorter) {
+    size_t count = 0;
+    const RecoveryDefault* const rows = recovery_defaults(count);
+    for (const RecoveryDefault* row = rows; row != rows + count; ++row) {
+        EXPECT_EQ(check_setting(row->name, std::to_string(row->value).c_str()), MPI_SUCCESS) << failure_text();
+        EXPECT_LT(row->value, std::stoll(printed(row->name))) << row->name;
+        EXPECT_EQ(value_with_recovery(row->name), row->value);
+    }
+}
+
+TEST(Config, TheUserSValueReplacesADefaultOfRecovery) {
+    use_recovery_default("STARLING_REATTACH_MS");
+    EXPECT_EQ(config().reattach_ms, value_with_recovery("STARLING_REATTACH_MS"));
+    EXPECT_EQ(source_of(*find_variable("STARLING_REATTACH_MS")), VariableSource::built_in);
+    EXPECT_EQ(set_variable("STARLING_SILENCE_MS", "7000"), MPI_SUCCESS);
+    EXPECT_EQ(value_with_recovery("STARLING_SILENCE_MS"), 7000);
+    use_recovery_default("STARLING_SILENCE_MS");
+    EXPECT_EQ(config().silence_ms, 7000);
 }
 
 TEST(Config, TypedValues) {

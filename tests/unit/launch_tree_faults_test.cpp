@@ -74,6 +74,9 @@ class Traffic {
     std::map<TreeHostId, int> broadcast_seen_;
 };
 
+// The hosts' kernels are watched, for which all daemons here share one. Only a closed connection of a dead daemon has an effect.
+void detect_fast(Forest& forest) { forest.settings.host_silence_limit = std::chrono::seconds(60); }
+
 // Checks the invariants of a tree that has settled.
 void expect_truth(const Forest& forest) {
     for (const auto& [host, why] : forest.lost)
@@ -102,6 +105,7 @@ TEST_P(Seeds, DaemonsDieWhileMessagesFlow) {
     constexpr uint32_t kFanouts[] = {2, 3, 5, 16};
     const size_t n = 64;
     Forest forest(kFanouts[GetParam() % 4], GetParam());
+    if (GetParam() > 2) detect_fast(forest);
     forest.plant();
     Traffic traffic(forest);
     forest.step(
@@ -215,8 +219,9 @@ TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
     expect_truth(forest);
 }
 
-TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoMessage) {
+void break_connections_of_living_daemons(bool fast) {
     Forest forest(2, 7);
+    if (fast) detect_fast(forest);
     forest.plant();
     Traffic traffic(forest);
     forest.step(
@@ -236,6 +241,31 @@ TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoMessage) {
     expect_truth(forest);
     EXPECT_TRUE(forest.lost.empty());
     EXPECT_FALSE(forest.ever_suspected.empty());
+}
+
+TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoMessage) { break_connections_of_living_daemons(false); }
+
+TEST(Tree, ABrokenConnectionBetweenLivingDaemonsLosesNoHostIfDetectionIsFast) { break_connections_of_living_daemons(true); }
+
+TEST(Tree, AKilledDaemonIsLostBeforeTheTimeForReconnectingIsOver) {
+    Forest forest(2);
+    detect_fast(forest);
+    forest.settings.grace = std::chrono::hours(1);
+    forest.plant();
+    Traffic traffic(forest);
+    forest.step(
+        "start", [&] { forest.root->grow(forest.names(14)); }, [&] { return forest.ready.size() == 14; });
+    // Hosts 3 and 4 are below host 2, and find another parent.
+    forest.step(
+        "death", [&] { forest.kill(2); }, [&] { return forest.lost.contains(2); });
+    forest.step(
+        "others", [&] { traffic.broadcast(); }, [&] { return traffic.complete(); });
+    forest.step(
+        "another death", [&] { forest.kill(14); }, [&] { return forest.lost.contains(14); });
+    calm_down(forest);
+    forest.run();
+    expect_truth(forest);
+    EXPECT_EQ(forest.lost.size(), 2u);
 }
 
 TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {

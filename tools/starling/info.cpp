@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
 #include "base/config_file.h"
 #include "base/counters.h"
+#include "base/recovery_defaults.h"
 #include "base/version.h"
 #include "collective/select.h"
 #include "control/start_server.h"
@@ -95,6 +98,15 @@ OrderedJson installation() {
     return out;
 }
 
+// Returns the variable's default in jobs with --enable-recovery, if it has one of its own.
+std::optional<std::string> with_recovery(const Variable& variable) {
+    size_t count = 0;
+    const RecoveryDefault* const rows = recovery_defaults(count);
+    const auto* const row =
+        std::find_if(rows, rows + count, [&](const auto& one) { return !std::strcmp(one.name, variable.name); });
+    return row == rows + count ? std::nullopt : std::optional(std::to_string(row->value));
+}
+
 OrderedJson variable_list() {
     OrderedJson out = OrderedJson::array();
     size_t count = 0;
@@ -105,6 +117,7 @@ OrderedJson variable_list() {
         if (v->type != VariableType::reserved) {
             row["value"] = printed(*v, config());
             row["default"] = printed(*v, defaults);
+            if (const auto value = with_recovery(*v)) row["default_with_recovery"] = *value;
             row["source"] = name(source_of(*v));
             row["scope"] = name(v->scope);
         }
@@ -225,7 +238,10 @@ void print_variable(const OrderedJson& row) {
         takes =
             fmt::format("{} to {} {}", row["least"].get<int64_t>(), row["most"].get<int64_t>(), row["unit"].get<std::string>());
     }
-    fmt::print("  {} = {}   ({}; {}; per {})\n{}", variable, value.empty() ? "(unset)" : value, source, takes, scope,
+    std::string origin = source;
+    if (row.contains("default_with_recovery") && source == "default")
+        origin += ", with --enable-recovery " + row["default_with_recovery"].get<std::string>();
+    fmt::print("  {} = {}   ({}; {}; per {})\n{}", variable, value.empty() ? "(unset)" : value, origin, takes, scope,
                wrapped(doc, 90, "      "));
 }
 

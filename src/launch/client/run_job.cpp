@@ -41,7 +41,7 @@ LauncherSettings launcher_settings(const Options& options, char** argv) {
 }
 
 TreeSettings tree_settings(const Options& options) {
-    TreeSettings settings = TreeSettings::from_config();
+    TreeSettings settings = TreeSettings::from_config(options.recovers);
     if (!options.agent.empty()) {
         settings.agent = words_of(options.agent);
         // `starling why`, which this process may run, uses the same agent for other hosts.
@@ -268,8 +268,8 @@ class Terminal : public LocalClient {
     bool ending_ = false;
     bool hosts_are_up_ = false;
     bool has_been_asked_ = false;  ///< true: a debugger has attached, or has stopped this process
-    pid_t debugger_ = -1;        ///< debugger of --debug; -1: none runs
-    std::optional<int> result_;  ///< exit code of the job, which ended before the debugger
+    pid_t debugger_ = -1;          ///< debugger of --debug; -1: none runs
+    std::optional<int> result_;    ///< exit code of the job, which ended before the debugger
     RepeatedSignal insistence_;
 };
 

@@ -94,6 +94,18 @@ std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints) {
     return endpoints;
 }
 
+size_t count_shared_networks(const std::vector<std::string>& theirs) {
+    const std::vector<Interface> own = interfaces();
+    return static_cast<size_t>(std::count_if(own.begin(), own.end(), [&](const Interface& i) {
+        return std::any_of(theirs.begin(), theirs.end(), [&](const std::string& address) {
+            in_addr other{};
+            // Bridges of containers have the same address on all machines.
+            return address != i.address && inet_pton(AF_INET, address.c_str(), &other) == 1 &&
+                   (other.s_addr & i.mask) == i.network;
+        });
+    }));
+}
+
 bool socket_address(const DaemonAddress& endpoint, sockaddr_in& out) {
     out = {};
     out.sin_family = AF_INET;

@@ -19,6 +19,9 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out);
 /// Returns `endpoints` sorted so that those in directly connected networks of this machine come first.
 std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints);
 
+/// Returns the number of this machine's networks in which another machine with these addresses is too.
+size_t count_shared_networks(const std::vector<std::string>& theirs);
+
 /// Converts an endpoint for connect(). Returns false if its address is not an IPv4 address in digits.
 bool socket_address(const DaemonAddress& endpoint, sockaddr_in& out);
 

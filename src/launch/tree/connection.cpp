@@ -62,9 +62,37 @@ void TreeConnection::close() {
 
 void TreeConnection::lose(const std::string& why) {
     if (fd_ < 0) return;
+    if (sealer_) {
+        add({TreeFrameKind::parting, {}, nullptr, {}});
+        write_some();
+    }
     hang_up();
     const auto tell = handlers_.on_close;  // a copy, because the call may replace the handlers
     if (tell) tell(why);
+}
+
+void TreeConnection::lose_silent(const std::string& why) {
+    peer_loss_ = PeerLoss::silent;
+    lose(why);
+}
+
+// Loses a connection that the peer's kernel has ended. The daemon has ended too, unless it has announced to live, or has closed the
+// connection in the middle of a frame: then the announcement had no room behind the frame.
+void TreeConnection::end_by_peer(const std::string& why) {
+    if (opener_ && !peer_has_parted_ && opener_->is_between_frames()) peer_loss_ = PeerLoss::ended;
+    lose(why);
+}
+
+void TreeConnection::count_host_silence(Clock::time_point now, Clock::duration passed) {
+    tcp_info info{};
+    socklen_t length = sizeof info;
+    const auto since = now - std::exchange(last_counted_, now);
+    if (getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
+    // The kernel counts in ticks of up to 10 ms, so an answer may look older than it is.
+    constexpr std::chrono::milliseconds kTick{10};
+    const bool has_answered =
+        std::chrono::milliseconds(info.tcpi_last_ack_recv) <= since + kTick || last_received_ >= now - since;
+    host_silence_ = info.tcpi_unacked == 0 || has_answered ? Clock::duration(0) : host_silence_ + passed;
 }
 
 void TreeConnection::on_ready(uint32_t events) {
@@ -78,11 +106,12 @@ void TreeConnection::receive() {
         const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
+        if (n < 0 && errno == ECONNRESET) return end_by_peer(std::strerror(errno));
         if (n < 0) return lose(std::strerror(errno));
         if (n == 0) {
-            return lose(sealer_ ? "it closed the connection"
-                                : "it closed the connection before the key was proved: it belongs to another universe, "
-                                  "or has too many other connections");
+            return end_by_peer(sealer_ ? "it closed the connection"
+                                       : "it closed the connection before the key was proved: it belongs to another universe, "
+                                         "or has too many other connections");
         }
         total += static_cast<size_t>(n);
         last_received_ = Clock::now();
@@ -101,7 +130,12 @@ bool TreeConnection::handle_bytes(std::string_view bytes) {
             lose("it sent data that is damaged or not authentic");
             return false;
         }
-        if (result == FrameOpener::FrameOpenResult::frame && kind != TreeFrameKind::heartbeat) handlers_.on_frame(kind, body);
+        if (result != FrameOpener::FrameOpenResult::frame || kind == TreeFrameKind::heartbeat) continue;
+        if (kind == TreeFrameKind::parting) {
+            peer_has_parted_ = true;
+            continue;
+        }
+        handlers_.on_frame(kind, body);
         if (fd_ < 0) return false;
     }
     return true;

@@ -55,8 +55,10 @@ class TreeConnection {
     void pump();
     /// Writes as much as the kernel accepts and closes the connection, without calling on_close.
     void close();
-    /// Closes the connection after an error, and calls on_close with its reason.
+    /// Closes the connection after an error, and calls on_close with its reason. Announces to the peer that this daemon lives.
     void lose(const std::string& why);
+    /// As lose(), for a peer whose host does not answer.
+    void lose_silent(const std::string& why);
 
     bool is_open() const { return fd_ >= 0 && sealer_.has_value(); }
     bool is_closed() const { return fd_ < 0; }
@@ -64,6 +66,17 @@ class TreeConnection {
     Clock::time_point last_received() const { return last_received_; }
     Clock::time_point last_sent() const { return last_sent_; }
     void forgive() { last_received_ = Clock::now(); }  ///< restarts the silence timeout after a suspension of this process
+    /// Adds `passed` to the silence of the peer's host, or ends the silence if its kernel owes no acknowledgement or has sent one since the
+    /// last call. Call it often, and send something in between.
+    void count_host_silence(Clock::time_point now, Clock::duration passed);
+    Clock::duration host_silence() const { return host_silence_; }
+    /// What the end of the connection shows about the peer.
+    enum class PeerLoss : uint8_t {
+        none,    ///< nothing: the peer may live, and connect again
+        silent,  ///< the peer's host does not answer on this connection
+        ended,   ///< the peer's daemon has ended: a living one announces that it closes a connection
+    };
+    PeerLoss peer_loss() const { return peer_loss_; }
 
   private:
     struct SendPart {
@@ -82,6 +95,7 @@ class TreeConnection {
     bool write_some();
     void watch_for_room(bool wanted);
     void hang_up();
+    void end_by_peer(const std::string& why);
 
     EventLoop& loop_;
     int fd_;
@@ -94,7 +108,10 @@ class TreeConnection {
     size_t written_ = 0;  ///< bytes of the first of parts_ that are written
     bool wants_room_ = false;
     EventLoop::TimerId flush_timer_ = 0;
-    Clock::time_point last_received_ = Clock::now(), last_sent_ = last_received_;
+    Clock::time_point last_received_ = Clock::now(), last_sent_ = last_received_, last_counted_ = last_received_;
+    Clock::duration host_silence_{0};
+    bool peer_has_parted_ = false;  ///< true: the peer has announced that it closes the connection
+    PeerLoss peer_loss_ = PeerLoss::none;
 };
 
 }  // namespace starling::launch

@@ -24,8 +24,9 @@ enum class TreeFrameKind : uint8_t {
     ancestry,  ///< parent → child: the new list of the child's ancestors
     end,       ///< parent → child: the root has ended or cannot be reached; a sentence
     bye,       ///< child → parent: the child leaves, and has no children
+    parting,   ///< the sender closes the connection because of an error, and lives
 };
-inline constexpr uint8_t kLastFrameKind = static_cast<uint8_t>(TreeFrameKind::bye);
+inline constexpr uint8_t kLastFrameKind = static_cast<uint8_t>(TreeFrameKind::parting);
 
 inline constexpr size_t kFrameHead = 8;  ///< bytes: length of the body (32 bits), kind, three zeros
 inline constexpr size_t kFrameSeal = 16;
@@ -64,6 +65,8 @@ class FrameOpener {
     explicit FrameOpener(const FrameKey& key) : key_(key) {}
     /// Consumes `bytes` from the front, up to the end of one frame.
     FrameOpenResult feed(std::string_view& bytes, TreeFrameKind& kind, std::string& body);
+    /// Returns whether no frame has arrived in part.
+    bool is_between_frames() const { return head_.empty(); }
 
   private:
     bool read_head();

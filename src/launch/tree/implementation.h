@@ -40,6 +40,7 @@ struct Branch : Neighbour {
     BranchState state = BranchState::starting;
     uint64_t incarnation = 0;
     bool is_silent = false;         ///< true: connected, but silent for some heartbeats
+    bool has_other_ways = false;    ///< true: the child shares several networks with this daemon, and can connect over another
     std::vector<GrowHost> waiting;  ///< hosts that the child will start once it is connected
     std::unique_ptr<NodeStart> start;
     EventLoop::TimerId timer = 0;  ///< timer for the end of `starting` or of `limbo`

@@ -5,6 +5,7 @@
 // notified. A host that is in no branch has been declared lost, permanently.
 #include <algorithm>
 
+#include "launch/tree/addresses.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -106,6 +107,7 @@ Branch* Implementation::adopt(const Attach& attach, std::string& refusal) {
     branch->members.add(members);
     branch->state = Branch::BranchState::live;
     branch->incarnation = attach.incarnation;
+    branch->has_other_ways = settings.detects_fast() && count_shared_networks(attach.addresses) > 1;
     if (branch->timer != 0) loop.cancel(branch->timer);
     branch->timer = 0;
     if (branch->start) agents.push_back(std::move(branch->start));
@@ -175,7 +177,20 @@ void Implementation::on_branch_frame(Branch& branch, TreeFrameKind kind, std::st
     check_end();
 }
 
-void Implementation::on_branch_closed(Branch& branch, const std::string& why) { limbo(branch, why); }
+static std::string why_lost(const Branch& branch) {
+    const std::string name = branch.head.name.empty() ? std::string("its parent") : branch.head.name;
+    return "lost the connection to the daemon on " + name + ": " + branch.trouble;
+}
+
+// A host whose daemon has ended, or that is silent in its only network, is lost at once in a tree that detects fast. The hosts below it have
+// the usual time to find another parent.
+void Implementation::on_branch_closed(Branch& branch, const std::string& why) {
+    const auto loss = branch.connection ? branch.connection->peer_loss() : TreeConnection::PeerLoss::none;
+    const bool is_lost = settings.detects_fast() && (loss == TreeConnection::PeerLoss::ended ||
+                                                     (loss == TreeConnection::PeerLoss::silent && !branch.has_other_ways));
+    limbo(branch, why);
+    if (is_lost) lose_members(branch, HostSet::one(branch.head.host), why_lost(branch));
+}
 
 void Implementation::limbo(Branch& branch, const std::string& why) {
     disconnect(branch);
@@ -187,17 +202,18 @@ void Implementation::limbo(Branch& branch, const std::string& why) {
     branch.timer = loop.after(settings.grace, [this, &branch] {
         branch.timer = 0;
         const HostSet lost = branch.members;
-        const std::string name = branch.head.name.empty() ? std::string("its parent") : branch.head.name;
-        lose_members(branch, lost, "lost the connection to the daemon on " + name + ": " + branch.trouble);
+        lose_members(branch, lost, why_lost(branch));
     });
 }
 
 // Reports the hosts of silent branches as suspected, long before they count as lost, so that no new work is placed there.
 void Implementation::suspect_silent_branches(EventLoop::Clock::time_point now) {
     constexpr int kBeats = 3;  // a single heartbeat may be late
+    // If the hosts' kernels are watched, a silent daemon only has no processor at the moment.
+    const auto limit = settings.detects_fast() ? settings.silence_limit / kBeats : settings.heartbeat * kBeats;
     for (Branch& branch : branches) {
         if (!branch.connection || branch.members.empty()) continue;
-        const bool silent = now - branch.connection->last_received() > settings.heartbeat * kBeats;
+        const bool silent = now - branch.connection->last_received() > limit;
         if (std::exchange(branch.is_silent, silent) == silent) continue;
         report({silent ? Report::HostReportKind::suspected : Report::HostReportKind::sure, branch.members, 1, {}});
     }

@@ -68,6 +68,7 @@ std::string encode(const Orders& orders) {
     out.string(s.program).string(s.interfaces).number(s.fanout).number(static_cast<uint8_t>(s.keep_agent));
     out.number(static_cast<uint8_t>(s.munge)).number(static_cast<uint8_t>(s.encrypt));
     for (const auto limit : {s.start_limit, s.heartbeat, s.silence_limit, s.grace}) put_limit(out, limit);
+    out.number(static_cast<int64_t>(s.host_silence_limit.count()));
     put(out, orders.self);
     put(out, orders.ancestors);
     return out.take();
@@ -90,6 +91,7 @@ bool decode(std::string_view bytes, Orders& out) {
     const auto encrypt = in.number<uint8_t>();
     s.encrypt = encrypt == 1;
     for (auto* limit : {&s.start_limit, &s.heartbeat, &s.silence_limit, &s.grace}) *limit = get_limit(in);
+    s.host_silence_limit = std::chrono::milliseconds(std::clamp<int64_t>(in.number<int64_t>(), 0, 86'400'000));
     return get(in, out.self) && get(in, out.ancestors) && in.done() && keep <= 1 && munge <= 1 && encrypt <= 1 &&
            s.fanout >= 1 && !out.ancestors.empty();
 }
@@ -99,6 +101,7 @@ std::string encode(const Attach& message) {
     out.number(message.host).number(message.attempt).number(message.incarnation);
     message.members.encode(out);
     put_list(out, message.later_attempts, [&](const auto& a) { out.number(a.first).number(a.second); });
+    put_list(out, message.addresses, [&](const std::string& address) { out.string(address); });
     return out.take();
 }
 
@@ -112,6 +115,7 @@ bool decode(std::string_view bytes, Attach& out) {
         a.first = in.number<TreeHostId>();
         a.second = in.number<uint32_t>();
     });
+    get_list(in, 4, out.addresses, [&](std::string& address) { address = in.string(); });
     return in.done() && out.members.contains(out.host);
 }
 

@@ -46,6 +46,7 @@ struct Attach {
     uint64_t incarnation = 0;                                     ///< random number that identifies the node's process
     HostSet members;                                              ///< the node and all hosts below it, started or starting
     std::vector<std::pair<TreeHostId, uint32_t>> later_attempts;  ///< attempts of those members whose attempt is not 1
+    std::vector<std::string> addresses;                           ///< the node's own addresses
 };
 
 struct TreeWelcome {

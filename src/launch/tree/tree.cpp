@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/random.h"
+#include "base/recovery_defaults.h"
 #include "base/version.h"
 #include "control/start_server.h"
 #include "launch/common/text.h"
@@ -26,7 +27,7 @@ std::string machine_name() {
 
 }  // namespace
 
-TreeSettings TreeSettings::from_config() {
+TreeSettings TreeSettings::from_config(bool recovers) {
     const Config& variables = config();
     TreeSettings settings;
     settings.key = make_key();
@@ -43,7 +44,15 @@ TreeSettings TreeSettings::from_config() {
     settings.heartbeat = std::chrono::milliseconds(variables.heartbeat_ms);
     settings.silence_limit = std::chrono::milliseconds(variables.silence_ms);
     settings.grace = std::chrono::milliseconds(variables.reattach_ms);
+    if (recovers) settings.detect_fast();
     return settings;
+}
+
+void TreeSettings::detect_fast() {
+    heartbeat = std::chrono::milliseconds(value_with_recovery("STARLING_HEARTBEAT_MS"));
+    host_silence_limit = std::chrono::milliseconds(value_with_recovery("STARLING_SILENCE_MS"));
+    silence_limit = std::max(host_silence_limit, std::chrono::milliseconds(Config().silence_ms));
+    grace = std::chrono::milliseconds(value_with_recovery("STARLING_REATTACH_MS"));
 }
 
 Implementation::Implementation(EventLoop& event_loop, TreeSettings given, std::unique_ptr<NodeStarter> how)
@@ -113,7 +122,8 @@ void Implementation::tick() {
     const auto now = EventLoop::Clock::now();
     const auto period = std::max(settings.heartbeat / 2, std::chrono::milliseconds(1));
     // A daemon that was suspended itself has received nothing, so the silence proves nothing about its neighbors.
-    const bool slept = last_tick != EventLoop::Clock::time_point{} && now - last_tick > settings.silence_limit / 2;
+    const auto passed = last_tick == EventLoop::Clock::time_point{} ? EventLoop::Clock::duration(0) : now - last_tick;
+    const bool slept = passed > settings.silence_limit / 2;
     last_tick = now;
     heartbeat_timer = loop.after(period, [this] { tick(); });
     std::vector<TreeConnection*> all;
@@ -123,7 +133,12 @@ void Implementation::tick() {
         const bool suspended =
             root_is_suspended && connection == uplink.connection.get() && ancestors.front().host == kRootHost;
         if (slept || suspended) connection->forgive();
-        if (now - connection->last_received() > settings.silence_limit) {
+        // A late tick counts like two: this daemon has not run meanwhile, and has sent nothing that a host could acknowledge.
+        connection->count_host_silence(now, std::min<EventLoop::Clock::duration>(passed, 2 * period));
+        if (settings.detects_fast() && connection->host_silence() > settings.host_silence_limit) {
+            connection->lose_silent("its host has acknowledged nothing for " +
+                                    std::to_string(settings.host_silence_limit.count()) + " ms (STARLING_SILENCE_MS)");
+        } else if (now - connection->last_received() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
         } else if (now - connection->last_sent() >= period && connection->all_written()) {
             connection->send(TreeFrameKind::heartbeat, {});

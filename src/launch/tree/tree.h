@@ -78,12 +78,20 @@ struct TreeSettings {
     std::chrono::milliseconds start_limit{30000};    ///< timeout from the start of the agent until the node is connected
     std::chrono::milliseconds heartbeat{1000};       ///< maximum time between two frames on a working connection
     std::chrono::milliseconds silence_limit{10000};  ///< silence after which the peer is treated as dead
-    std::chrono::milliseconds grace{2000};           ///< time for which a disconnected node searches for another ancestor
-    std::string version;                             ///< version that a node must have to be accepted; this build's by default
+    /// Time for which the kernel of the peer's host may acknowledge nothing, after which the peer is treated as dead. A paused or
+    /// overloaded daemon is not: its kernel acknowledges. 0: not measured; and a daemon whose connection closes may then reconnect within
+    /// `grace`, while otherwise only the hosts below it may.
+    std::chrono::milliseconds host_silence_limit{0};
+    std::chrono::milliseconds grace{2000};  ///< time for which a disconnected node searches for another ancestor
+    std::string version;                    ///< version that a node must have to be accepted; this build's by default
 
-    /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key.
-    static TreeSettings from_config();
+    /// Returns settings from the variables (STARLING_TREE_FANOUT, ...), with this installation's starlingd and a new key. With `recovers` they
+    /// are those of a job that continues when a host is lost.
+    static TreeSettings from_config(bool recovers = false);
     TreeCredentials credentials() const { return {key, munge, encrypt}; }
+    /// Sets the limits for jobs that continue when a host is lost: the user's variables, or shorter defaults (base/recovery_defaults.h).
+    void detect_fast();
+    bool detects_fast() const { return host_silence_limit.count() > 0; }
 };
 
 /// One daemon's part of the tree. Single-threaded, on `loop`, which must outlive it. Its destruction closes all connections and ends

@@ -1,6 +1,7 @@
 // The connection to the parent: finds a parent, and another one if it is lost.
 #include <algorithm>
 
+#include "launch/tree/addresses.h"
 #include "launch/tree/implementation.h"
 
 namespace starling::launch {
@@ -8,12 +9,13 @@ namespace starling::launch {
 using Implementation = Tree::Implementation;
 
 void Implementation::search_uplink(bool first) {
-    Attach attach{self.host, self.attempt, incarnation, HostSet::one(self.host), {}};
+    Attach attach{self.host, self.attempt, incarnation, HostSet::one(self.host), {}, {}};
     for (const Branch& branch : branches) attach.members.add(branch.members);
     for (const auto& [host, attempt] : attempts) {
         if (attach.members.contains(host)) attach.later_attempts.emplace_back(host, attempt);
     }
     if (self.attempt > 1) attach.later_attempts.emplace_back(self.host, self.attempt);
+    if (settings.detects_fast() && own_addresses(settings.interfaces, attach.addresses)) attach.addresses.clear();
     // Try a parent that was just lost last: the ancestors above it decide what happens to its subtree.
     std::vector<Ancestor> candidates = ancestors;
     if (!first && candidates.size() > 1) std::rotate(candidates.begin(), candidates.begin() + 1, candidates.end());
