@@ -445,6 +445,24 @@ class Spawning(HostsCase):
         # The parent's host has a process already, so mpiexec must place only one child on it.
         self.assertEqual(sorted(re.findall(r"child (\w)", out)), ["a", "b", "b", "c"])
 
+    def test_a_child_takes_the_slot_of_a_dead_rank(self):
+        # Rank 2 dies on b, where rank 3 lives on. Before its death all slots are taken.
+        process = self.popen(MPIEXEC, "--host", "a:2,b:2,c:2", "--enable-recovery", "-n", 6, "sh", "-c",
+                             "until [ -e go ]; do sleep 0.02; done; [ $STARLING_RANK = 2 ] && kill -9 $$; "
+                             "[ $STARLING_RANK = 0 ] || { until [ -e end ]; do sleep 0.02; done; exit; }; "
+                             f"until [ -e dead ]; do sleep 0.02; done; exec {PROBE} init 'spawn 1 sh -c echo~child~$FAKE_HOST' "
+                             "'sleep 300' finalize")
+        pathlib.Path(self.directory, "go").touch()
+        self.assertIn("the others go on", process.stderr.readline())
+        pathlib.Path(self.directory, "dead").touch()
+        line = ""
+        while "child" not in line:
+            line = process.stdout.readline()
+            self.assertTrue(line, "no child has written")
+        pathlib.Path(self.directory, "end").touch()
+        process.communicate(timeout=LIMIT)
+        self.assertIn("child b", line)
+
     def test_children_are_in_the_same_universe(self):
         child = f"{PROBE} init universe finalize"
         for options, size in (([], 5), (["-usize", "9"], 9), (["-usize", "infinite"], 0)):

@@ -141,6 +141,7 @@ class Universe {
     void check_own_addresses();
     bool has_grown(const Growth& growth, std::string& problem) const;
     void remove_load(uint32_t host, uint32_t processes);
+    void free_slot(UniverseJob& job, uint32_t host);
 
     // Functions that start jobs.
     void display_map(const UniverseJob& job);

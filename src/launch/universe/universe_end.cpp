@@ -31,7 +31,10 @@ void Universe::on_failed(UniverseJob& job, uint32_t host, const HostOrder& order
         const char* rest = !others ? "" : goes_on ? "; the others go on" : "; ending the others";
         patron->print(report.sentence + rest);
     }
-    if (goes_on) return continue_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
+    if (goes_on) {
+        free_slot(job, host);
+        return continue_without(job, {{report.rank, 1, 1, 0, 0}}, report.exit_code);
+    }
     fail(job, static_cast<int>(report.rank), report.exit_code);
 }
 
@@ -115,6 +118,16 @@ bool Universe::is_connected(const UniverseJob& child) const {
     // In a universe of one host, parents that disconnect record it in the child's segment, without a request to the root.
     const launch::LocalJob* here = launcher_.find_job(child.id());
     return child.connected && (!here || here->connected());
+}
+
+// A substitute may use the slot of a dead rank at once. The slots of ranks that end normally are free when all ranks of their host have ended.
+void Universe::free_slot(UniverseJob& job, uint32_t host) {
+    const auto at = std::find(job.tree_hosts.begin(), job.tree_hosts.end(), host);
+    if (at == job.tree_hosts.end()) return;
+    uint32_t& ranks = job.ranks_on[static_cast<size_t>(at - job.tree_hosts.begin())];
+    if (ranks == 0) return;  // the universe has placed no rank of the job
+    --ranks;
+    remove_load(host, 1);
 }
 
 void Universe::continue_without(UniverseJob& job, const RankRuns& ranks, int exit_code) {

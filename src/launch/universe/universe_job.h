@@ -14,7 +14,7 @@ struct Universe::UniverseJob {
     JobSpec spec;
     JobClient* patron = nullptr;       ///< job client (such as mpiexec) that the job runs for; null after it has left
     std::vector<uint32_t> tree_hosts;  ///< by index in the job's host table: the host's number in the daemon tree
-    std::vector<uint32_t> ranks_on;    ///< by index in the job's host table: number of ranks on the host
+    std::vector<uint32_t> ranks_on;    ///< by index in the job's host table: number of ranks on the host that take a slot
     Started started;
 
     HostSet starting;       ///< hosts that have not reported their start yet
