@@ -707,6 +707,23 @@ class Standing(HostsCase):
         code, out, _ = self.mpiexec("-n", 3, "echo", "still")
         self.assertEqual((code, out), (0, "still\n" * 3))
 
+    def test_a_lost_host_that_comes_back_offers_its_slots_again(self):
+        self.kill_a_daemon(max)
+        lost = None
+
+        def is_lost():
+            nonlocal lost
+            lost = re.search(r"(\w): lost", self.run_command(STARLING, "daemon", "status")[1])
+            return lost
+
+        self.wait_for(is_lost, "no host is lost")
+        code, out, err = self.mpiexec("-n", 1, PROBE, "init", f"spawn-info add-host={lost[1]} 1 sh -c echo~child~$FAKE_HOST", "sleep 300",
+                                      "finalize")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn(f"child {lost[1]}", out)
+        code, out, err = self.mpiexec("-n", 4, "sh", "-c", "echo $FAKE_HOST")
+        self.assertEqual((code, sorted(out.split()), err), (0, ["a", "a", "b", "b"], ""))
+
     def test_the_root_dies_and_nothing_stays(self):
         process = self.popen(MPIEXEC, "-n", 4, "sh", "-c", f"echo 1 > {self.directory}/up$STARLING_RANK; sleep 60")
         self.files("up0", "up1", "up2", "up3")

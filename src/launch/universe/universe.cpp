@@ -78,6 +78,15 @@ uint32_t Universe::find_host(std::string_view name) const {
     return hosts_[host].same_as == job::kNoHost ? host : hosts_[host].same_as;
 }
 
+static bool has_none(const UniverseHost& host) {
+    return host.state == UniverseHost::HostState::lost || host.state == UniverseHost::HostState::failed;
+}
+
+bool Universe::has_daemon(std::string_view name) const {
+    const uint32_t host = find_host(name);
+    return host != job::kNoHost && !has_none(hosts_[host]);
+}
+
 uint32_t Universe::offered() const {
     return static_cast<uint32_t>(
         std::count_if(hosts_.begin(), hosts_.end(), [](const UniverseHost& host) { return host.offered; }));
@@ -102,18 +111,22 @@ void Universe::add_hosts(const std::vector<HostSlots>& hosts, bool offered, std:
     Growth growth{{}, std::move(ready)};
     for (const HostSlots& host : hosts) {
         const uint32_t known = find_host(host.name);
-        if (known != job::kNoHost && hosts_[known].state != UniverseHost::HostState::lost &&
-            hosts_[known].state != UniverseHost::HostState::failed) {
+        if (known != job::kNoHost && !has_none(hosts_[known])) {
             if (host.slots > 0) hosts_[known].slots = host.slots;
             hosts_[known].offered |= offered;
             growth.hosts.push_back(known);
             continue;
         }
-        if (known != job::kNoHost) replace_name(known);
         UniverseHost entry;
         entry.name = host.name;
         entry.slots = host.slots;
         entry.offered = offered;
+        if (known != job::kNoHost) {
+            // A host that comes back offers what it offered before it was lost.
+            entry.offered |= std::exchange(hosts_[known].offered, false);
+            if (host.slots == 0) entry.slots = hosts_[known].slots;
+            replace_name(known);
+        }
         growth.hosts.push_back(static_cast<uint32_t>(hosts_.size()));
         host_names_.add(entry.name, static_cast<uint32_t>(hosts_.size()));
         hosts_.push_back(std::move(entry));

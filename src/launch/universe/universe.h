@@ -69,7 +69,8 @@ class Universe {
     /// Places a job on hosts to which no daemon is sent. Only for a universe that starts no job.
     PlacementPreview preview(JobSpec spec, const std::vector<HostSlots>& hosts);
     const std::vector<UniverseHost>& hosts() const { return hosts_; }
-    bool knows(std::string_view name) const { return find_host(name) != job::kNoHost; }
+    /// Returns whether the host has a daemon, or one that is starting: it is neither unknown nor lost.
+    bool has_daemon(std::string_view name) const;
     /// Returns why the job can't be placed on its named hosts that are up (on all hosts if it names none). Returns an empty string if it
     /// can.
     std::string refusal(const JobSpec& spec) const;

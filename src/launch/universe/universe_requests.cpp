@@ -123,7 +123,7 @@ void Universe::spawn(UniverseJob& job, uint32_t host, const HostOrder& order) {
         spawn->wanted.push_back(program.count);
         if (!program.soft.empty()) program.count = program.soft.back();
         for (const HostSlots& named : program.hosts) {
-            if (!knows(named.name)) add_host(fresh, named);
+            if (!has_daemon(named.name)) add_host(fresh, named);
         }
     }
     if (fresh.empty()) return try_spawn(spawn);
