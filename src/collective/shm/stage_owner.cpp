@@ -200,6 +200,16 @@ void NodeOwner::wait_for_queue() {
     progress::wait_until([](void* a) { return static_cast<NodeOwner*>(a)->turns_.none(); }, this, site);
 }
 
+// All members must decide alike. Connected jobs may differ in whether they continue after failures, so only one job's members do.
+bool NodeOwner::needs_stage_at_once(const comm::Comm& comm) {
+    link::Job& mine = *link::self().job;
+    if (!mine.segment().header().recovers) return false;
+    const message::Roster& members = comm.collective.roster();
+    for (int i = 0; i < members.size(); ++i)
+        if (members.at(i).job != &mine) return false;
+    return true;
+}
+
 Task NodeOwner::make(comm::Comm& comm, Exchange& exchange) {
     if (tried_) return Task::completed(MPI_SUCCESS);
     tried_ = true;

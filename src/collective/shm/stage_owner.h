@@ -166,7 +166,8 @@ class EngineSync {
 using EngineStage = NodeStage<EngineSync>;
 
 /// Owns a communicator's shared-memory stage: one for all its members if they share a host, else one for those on this host. It is created
-/// at the second collective call, after an agreement by messages; for the world at the first call, without messages.
+/// at the second collective call, after an agreement by messages; for the world at the first call, without messages. A job that continues
+/// after failures creates it at the first call.
 class NodeOwner {
   public:
     NodeOwner() = default;
@@ -190,7 +191,7 @@ class NodeOwner {
     bool is_known(const comm::Comm& comm) {
         if (tried_ && callers_.none()) [[likely]]
             return true;
-        return !tried_ && &comm != comm::world() && ++calls_ < kCallsWithout;
+        return !tried_ && &comm != comm::world() && ++calls_ < kCallsWithout && !needs_stage_at_once(comm);
     }
     /// Ends the use of the stage because the communicator was revoked: is_known() returns false from now on.
     void revoke() {
@@ -220,6 +221,9 @@ class NodeOwner {
     std::optional<std::vector<int>> places;
 
   private:
+    /// Returns whether the first call already needs the stage: in a job that continues after failures. By messages, a member that dies right
+    /// after a call would let it fail on members that are still in it. On the stage they see that it had arrived.
+    static bool needs_stage_at_once(const comm::Comm& comm);
     Task make_of(comm::Comm& comm, Exchange& exchange, std::vector<int> members, int me, View all);
     void start(EngineSync&& sync, comm::Comm& comm, Exchange& exchange, uint32_t first);
 
