@@ -120,7 +120,8 @@ TEST(SealedEndpoint, ChangedAndReplayedDatagramsAreRefused) {
         << counters().rejected << " and " << counters().unknown << " of " << changed << ", " << counters().stale << " of "
         << 2 * passed;
     EXPECT_LT(counters().unknown, changed / 10);
-    EXPECT_EQ(b.endpoint->counters().duplicates, 0u);
+    // If this process got no core for a while, a repeats a datagram, and b takes it for what it is.
+    EXPECT_LE(b.endpoint->counters().duplicates, a.endpoint->counters().repeated);
 }
 
 // An attacker that relays a datagram does not become the address for replies once the peer's address is known.

@@ -114,7 +114,7 @@ TEST_F(EndpointVerbs, UdpIsUsedIfOneSideHasNoPorts) {
     expected_b = 1;
     ASSERT_TRUE(a.send(*to_b, 0, "first"));
     ASSERT_TRUE(poll_until({&a, &b}, [&] { return b.got.size() == 1; }));
-    EXPECT_EQ(a.endpoint->counters().datagrams_sent, 1u);
+    EXPECT_EQ(a.endpoint->counters().datagrams_sent - a.endpoint->counters().repeated, 1u);
     ASSERT_TRUE(send_on(300));
     check_all();
     EXPECT_EQ(a.endpoint->verbs_place(*to_b), -1);
