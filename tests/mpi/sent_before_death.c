@@ -1,23 +1,11 @@
 // Rank 1 sends messages and dies at once. Rank 0 first waits until it knows of the death: it must still receive all of them, in order, by
 // receives of all kinds. The next receive fails. The argument is the number of messages, which decides whether a ring between the two exists.
-#include <mpi-ext.h>
-#include <unistd.h>
-
+#include "await_failure.h"
 #include "death.h"
 
 enum { kTag = 5, kMost = 1000 };
 
 static int length_of(int i) { return 1 + i * 37 % kMost; }
-
-static void await_death(MPI_Comm comm) {
-    for (int failed = 0; failed == 0;) {
-        MPI_Group group;
-        OK(MPIX_Comm_get_failed(comm, &group));
-        OK(MPI_Group_size(group, &failed));
-        OK(MPI_Group_free(&group));
-        if (failed == 0) usleep(1000);
-    }
-}
 
 static void receive(int i, int* data, MPI_Comm comm) {
     MPI_Status status;
@@ -66,7 +54,7 @@ int main(int argc, char** argv) {
         }
         raise(SIGKILL);
     }
-    await_death(comm);
+    await_failure(comm);
     for (int i = 0; i < messages; i++) receive(i, data, comm);
     EXPECT_INT(class_of(MPI_Recv(data, 1, MPI_INT, 1, kTag, comm, MPI_STATUS_IGNORE)), MPIX_ERR_PROC_FAILED);
     OK(MPI_Comm_free(&comm));

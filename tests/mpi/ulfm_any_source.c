@@ -1,23 +1,12 @@
 // A rank dies while others receive from MPI_ANY_SOURCE. A blocking receive fails; a non-blocking one is pending until the failure is
 // acknowledged, keeps its place in the order of receives, and then gets its message.
-#include <mpi-ext.h>
-
+#include "await_failure.h"
 #include "death.h"
 
 static int rank, size;
 
 static void expect_class(int code, int wanted, const char* what) {
     CHECK(class_of(code) == wanted, "%s gave class %d, not %d", what, class_of(code), wanted);
-}
-
-/// Returns when this rank knows that the last rank has failed.
-static void await_failure(MPI_Comm comm) {
-    for (int n = 0; n == 0;) {
-        MPI_Group failed;
-        OK(MPIX_Comm_get_failed(comm, &failed));
-        OK(MPI_Group_size(failed, &n));
-        OK(MPI_Group_free(&failed));
-    }
 }
 
 static void receive(MPI_Comm comm) {
