@@ -38,11 +38,7 @@ function(starling_unit_test file)
     starling_unit_test_headers(unit_${name})
     set_target_properties(unit_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/unit)
     add_test(NAME unit_${name} COMMAND unit_${name})
-    set(limit 300)
-    if(STARLING_SANITIZE MATCHES thread)
-        set(limit 900)
-    endif()
-    set_tests_properties(unit_${name} PROPERTIES TIMEOUT ${limit} LABELS unit)
+    set_tests_properties(unit_${name} PROPERTIES TIMEOUT 900 LABELS unit)
 endfunction()
 
 # starling_mpi_program(<target> <sources>... [DIRECTORY <below the build tree>]): adds a program that uses only the public interface.

@@ -97,7 +97,7 @@ def program(name):
     return BIN / "tests" / "file" / name
 
 
-def job(ranks, *command, seconds=100, environment=None):
+def job(ranks, *command, seconds=400, environment=None):
     """Runs an MPI job and returns its exit code and output."""
     whole = [BIN / "bin" / "mpiexec", "--timeout", str(seconds), "-n", str(ranks), *command]
     done = subprocess.run([str(word) for word in whole], capture_output=True, text=True, timeout=seconds + 30, check=False,
