@@ -12,6 +12,7 @@
 
 namespace starling::link {
 
+using shm::AgreementWords;
 using shm::allocate_exchanged;
 using shm::Borrowers;
 using shm::cancel_verdict;
@@ -20,6 +21,7 @@ using shm::claimed_from_back;
 using shm::close_verdict;
 using shm::copy_blocks;
 using shm::free_exchanged;
+using shm::kAgreementSlots;
 using shm::kCollectiveBytes;
 using shm::kOutboxBytes;
 using shm::kRingSlots;

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/no_destroy.h"
 #include "base/state.h"
 #include "collective/channel_exchange.h"
+#include "collective/survivors/memory_agreements.h"
 #include "comm/failures.h"
 #include "link/failure_detector.h"
 #include "link/peer.h"
@@ -71,7 +73,6 @@ struct Agreement {
     };
     std::map<std::pair<int, uint8_t>, Partial> partial;  ///< by sender and serial number
     progress::Request done{progress::RequestKind::collective};
-    bool read = false;  ///< whether this member's call has returned the decision
 };
 
 /// The agreements of one communicator.
@@ -82,6 +83,11 @@ class GroupAgreements {
     ~GroupAgreements() { members->release(); }
     GroupAgreements(const GroupAgreements&) = delete;
 
+    /// Starts the next agreement of this member; returns its number.
+    uint32_t start() {
+        unread.insert(drawn);
+        return drawn++;
+    }
     Agreement& at(uint32_t number) {
         std::unique_ptr<Agreement>& agreement = agreements[number];
         if (!agreement) agreement = std::make_unique<Agreement>(*this, number);
@@ -96,9 +102,35 @@ class GroupAgreements {
     /// Completes the agreements that have been decided and drops those that every living member has decided.
     void settle();
     void note_failures() {
+        if (in_memory && has_failed_member()) in_memory->close();
         for (auto& [number, agreement] : agreements) agreement->consensus.note_failures();
         share_exclusions();
         settle();
+    }
+
+    /// Returns the agreements in memory; null if they are not possible.
+    MemoryAgreements* find_memory() {
+        if (!looked_for_memory_) in_memory = MemoryAgreements::find(*members, me, context);
+        looked_for_memory_ = true;
+        return in_memory.get();
+    }
+    /// Returns the agreements in memory, closed if a member has failed; null if they are not possible.
+    MemoryAgreements* memory_until_failure() {
+        // This member has not voted in memory, and will not. It need not close the words, since all others learn of the failure too.
+        if (!looked_for_memory_ && has_member_that([](const link::Process& one) { return link::is_known_to_have_ended(one); }))
+            return nullptr;
+        if (find_memory() && has_failed_member()) in_memory->close();
+        return in_memory.get();
+    }
+    bool has_member_that(bool (*is_so)(const link::Process&)) const {
+        for (int i = 0; i < members->size(); ++i)
+            if (is_so(members->at(i))) return true;
+        return false;
+    }
+    /// Returns whether a member has failed, or all exclude one.
+    bool has_failed_member() const {
+        return excluded != Ballot(members->size()).failed ||
+               has_member_that([](const link::Process& one) { return link::has_failed_or_ended(one); });
     }
 
     /// Sends the decisions to all living members, because this process is about to forget them.
@@ -109,16 +141,20 @@ class GroupAgreements {
     const uint64_t context;
     comm::Group* const members;
     const int me;
-    uint32_t drawn = 0;    ///< number of the agreements that this member has started
-    uint32_t settled = 0;  ///< all living members have decided the agreements below this number
+    uint32_t drawn = 0;         ///< number of the agreements that this member has started
+    std::set<uint32_t> unread;  ///< those of them whose decision no call has returned yet
+    uint32_t settled = 0;       ///< all living members have decided the agreements below this number
     std::map<uint32_t, std::unique_ptr<Agreement>> agreements;
     Ballot::Members excluded{Ballot(members->size()).failed};  ///< members that all exclude (Consensus::confirmed())
+    std::unique_ptr<MemoryAgreements> in_memory;               ///< null: not looked for yet, or not possible
+    int waiting_in_memory = 0;                                 ///< calls that wait for a turn or a decision in memory
 
   private:
     bool waits() const {
         return std::any_of(agreements.begin(), agreements.end(),
                            [](const auto& entry) { return entry.second->consensus.is_waiting(); });
     }
+    bool looked_for_memory_ = false;
     std::map<int, uint32_t> seen_finalized_;  ///< members that have called MPI_Finalize, and at which poll this was seen first
 };
 
@@ -171,6 +207,7 @@ void Agreement::take(int from, const BallotPart& part) {
 void GroupAgreements::take(int from, const BallotPart& part) {
     // A member that sends for an agreement below `settled` has decided it; nothing is left to do.
     if (static_cast<int32_t>(part.number - settled) < 0) return;
+    if (in_memory) in_memory->close();
     at(part.number).take(from, part);
     share_exclusions();
     settle();
@@ -189,6 +226,9 @@ constexpr uint32_t kPollsTakeAll = 8;
 
 // A decision of such a member counts, so what it has sent is handled first.
 bool GroupAgreements::exclude_finalized(uint32_t polls) {
+    // The members then vote by messages, and exclude it there.
+    if (waiting_in_memory > 0 && has_member_that([](const link::Process& one) { return link::has_finalized(one); }))
+        in_memory->close();
     if (!waits()) return false;
     Ballot left(members->size());
     bool any = false;
@@ -307,10 +347,8 @@ void note_failures(comm::Comm& comm, const Ballot::Members& failed) {
             known.push_back(member);
 }
 
-/// Votes in the next agreement of the communicator.
-Agreement& vote(comm::Comm& comm, int flag) {
-    GroupAgreements& group = agreements_of(comm);
-    const uint32_t number = group.drawn++;
+/// Votes by messages in agreement `number`, which this member has started.
+Agreement& vote(comm::Comm& comm, GroupAgreements& group, uint32_t number, int flag) {
     Ballot mine(group.members->size());
     mine.flag = flag;
     const comm::KnownFailures& failures = comm::known_failures(comm);
@@ -318,10 +356,7 @@ Agreement& vote(comm::Comm& comm, int flag) {
     for (size_t i = 0; i < failures.ranks.size(); ++i) {
         if (i < failures.acknowledged) Ballot::insert(mine.acknowledged, failures.ranks[i]);
     }
-    uint32_t oldest = number;
-    for (const auto& [earlier, agreement] : group.agreements)
-        if (earlier < oldest && !agreement->read) oldest = earlier;
-    mine.unsettled = number - oldest;
+    mine.unsettled = number - std::min(number, *group.unread.begin());
     Agreement& agreement = group.at(number);
     agreement.consensus.vote(mine);
     group.share_exclusions();
@@ -329,18 +364,56 @@ Agreement& vote(comm::Comm& comm, int flag) {
     return agreement;
 }
 
-/// Votes in the next agreement of the communicator and waits for the decision.
-Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
-    Agreement& agreement = vote(comm, flag);
-    if (!agreement.done.done) {
+Ballot without_failures(const GroupAgreements& group, const MemoryAgreements::Result& result) {
+    Ballot decision(group.members->size());
+    decision.flag = result.flag;
+    decision.context = result.context;
+    return decision;
+}
+
+/// A call that waits for a decision, until its destructor runs.
+struct WaitingCall {
+    WaitingCall() {
         progress::add_poller(exclude_finalized_everywhere);
         ++waiting_calls;
+    }
+    ~WaitingCall() { --waiting_calls; }
+    WaitingCall(const WaitingCall&) = delete;
+};
+
+/// Votes in memory in agreement `number`, which this member has started, and waits. Sets the decision if it was made in memory.
+Task agree_in_memory(comm::Comm& comm, GroupAgreements& group, uint32_t number, int flag, Ballot& decision) {
+    MemoryAgreements& memory = *group.in_memory;
+    const WaitingCall waiting;
+    ++group.waiting_in_memory;
+    co_await memory.turn(number);
+    if (!comm.failures.ranks.empty() || group.has_failed_member()) memory.close();
+    if (!memory.closed()) memory.vote(number, flag);
+    co_await memory.outcome(number);
+    --group.waiting_in_memory;
+    if (memory.decided(number)) {
+        decision = without_failures(group, memory.read(number));
+        group.unread.erase(number);
+    }
+    co_return MPI_SUCCESS;
+}
+
+/// Votes in the next agreement of the communicator and waits for the decision.
+Task vote_and_wait(comm::Comm& comm, int flag, Ballot& decision) {
+    GroupAgreements& group = agreements_of(comm);
+    const uint32_t number = group.start();
+    if (group.memory_until_failure()) {
+        co_await agree_in_memory(comm, group, number, flag, decision);
+        if (group.in_memory->decided(number)) co_return MPI_SUCCESS;
+    }
+    Agreement& agreement = vote(comm, group, number, flag);
+    if (!agreement.done.done) {
+        const WaitingCall waiting;
         co_await progress::RequestDone{agreement.done};
-        --waiting_calls;
     }
     decision = agreement.consensus.ballot();
     note_failures(comm, decision.failed);
-    agreement.read = true;
+    group.unread.erase(number);
     co_return MPI_SUCCESS;
 }
 
@@ -380,7 +453,9 @@ Task agree_among_living(comm::Comm& comm, int& flag) {
 
 void withdraw(comm::Comm& comm) {
     GroupAgreements& group = agreements_of(comm);
-    group.at(group.drawn++).consensus.withdraw();
+    // The others must not wait in memory for a vote of this member.
+    if (MemoryAgreements* const memory = group.find_memory()) memory->close();
+    group.at(group.start()).consensus.withdraw();
 }
 
 Task shrink(comm::Comm& comm, comm::Comm*& result) {

@@ -6,6 +6,7 @@
 #include "job/doorbell.h"
 #include "job/job_segment.h"
 #include "job/life_lock.h"
+#include "transport/shm/agreement_words.h"
 #include "transport/shm/cooperative_copy.h"
 #include "transport/shm/inbox.h"
 #include "transport/shm/match_or_cancel.h"
@@ -56,6 +57,7 @@ inline constexpr uint64_t kVerdictsOffset = kSplitOffset + kSplitSlots * sizeof(
 inline constexpr uint64_t kInboxOffset = 4096;
 inline constexpr uint64_t kCountersOffset = 72 * 1024;
 inline constexpr uint64_t kAccountOffset = kCountersOffset + kCounterPage;
+inline constexpr uint64_t kAgreementsOffset = kAccountOffset + sizeof(WaitReportPage);
 inline constexpr uint64_t kRingsOffset = 128 * 1024;
 inline constexpr uint64_t kOutboxOffset = kRingsOffset + kRingSlots * kRingStride;
 inline constexpr uint64_t kCollectiveOffset = kOutboxOffset + kOutboxBytes;
@@ -68,7 +70,8 @@ static_assert(kVerdictsOffset % alignof(MatchOrCancelWords) == 0 &&
               kVerdictsOffset + sizeof(MatchOrCancelWords) <= kInboxOffset);
 static_assert(sizeof(Ring) <= kRingStride);
 static_assert(kInboxOffset + sizeof(Inbox) <= kCountersOffset);
-static_assert(kCountersOffset % kCounterPage == 0 && kAccountOffset + sizeof(WaitReportPage) <= kRingsOffset);
+static_assert(kCountersOffset % kCounterPage == 0 && kAgreementsOffset % alignof(AgreementWords) == 0);
+static_assert(kAgreementsOffset + kAgreementSlots * sizeof(AgreementWords) <= kRingsOffset);
 static_assert(kOutboxOffset % 4096 == 0);
 static_assert(kCollectiveOffset + (1u << 20) <= job::kRegionStride);
 
@@ -87,6 +90,10 @@ class SegmentRegion {
     Counters* counters() const { return reinterpret_cast<Counters*>(base_ + kCountersOffset); }
     /// Returns this rank's wait report for tools; untouched as long as the rank has not waited long.
     WaitReportPage& account() const { return *reinterpret_cast<WaitReportPage*>(base_ + kAccountOffset); }
+    /// Returns a slot for the agreements of a communicator whose lowest member is this rank.
+    AgreementWords& agreement(uint32_t slot) const {
+        return reinterpret_cast<AgreementWords*>(base_ + kAgreementsOffset)[slot];
+    }
     Ring& ring(uint32_t slot) const { return *reinterpret_cast<Ring*>(base_ + kRingsOffset + slot * kRingStride); }
     /// Returns this rank's outbox of kOutboxBytes.
     std::byte* outbox() const { return base_ + kOutboxOffset; }
