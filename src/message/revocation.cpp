@@ -43,6 +43,28 @@ void announce_to_next(const MatchContext& members) {
     }
 }
 
+/// Returns whether every living member learns for certain that another one has died: all are processes of this job on this host.
+bool all_notice_deaths(const MatchContext& members) {
+    link::Job* const job = link::self().job;
+    for (int r = 0; r < members.roster().size(); ++r) {
+        const link::Process& process = members.roster().at(r);
+        if (process.job != job || !job->segment().is_local(process.rank)) return false;
+    }
+    return true;
+}
+
+bool all_live(const MatchContext& members) {
+    for (int r = 0; r < members.roster().size(); ++r)
+        if (!is_living(members.roster().at(r))) return false;
+    return true;
+}
+
+/// Passes a revocation on that has just arrived. Not needed as long as its first sender lives, because that sends to all members. If it dies,
+/// repeat_revocations() passes the revocation on at each member that has it and learns of the death.
+void pass_on(const MatchContext& members) {
+    if (!all_live(members) || !all_notice_deaths(members)) announce_to_next(members);
+}
+
 /// Ends all operations of the communicator here.
 void end_operations(MatchContext& members) {
     std::vector<MatchContext*> parts;
@@ -64,7 +86,7 @@ void on_revoke(link::Peer&, const link::Packet& packet) {
     std::memcpy(&context, packet.payload, sizeof context);
     if (MatchContext* const members = directory.find(context)) {
         if (members->revoked()) return;
-        announce_to_next(*members);
+        pass_on(*members);
         return end_operations(*members);
     }
     const bool is_new = std::find(early_revocations.begin(), early_revocations.end(), context) == early_revocations.end();
@@ -107,7 +129,7 @@ void repeat_revocations() {
 
 void revoke_if_early(MatchContext& members) {
     if (std::erase(early_revocations, members.context()) == 0) return;
-    announce_to_next(members);
+    pass_on(members);
     end_operations(members);
 }
 

@@ -2,7 +2,8 @@
 //
 // A reliable broadcast notifies all members. The process that revokes sends to every member. A process that learns of it sends to the next
 // living members at the distances 1, 2, 4, ..., and again after each failure. So any two neighbors among the living have exchanged the news
-// in the end, even if the process that revoked has died after its first packet.
+// in the end, even if the process that revoked has died after its first packet. If all members are processes of one job on one host, each
+// learns of every death, so a process sends only after it has learned of one: otherwise the one that revoked has sent to all.
 #pragma once
 
 #include <cstdint>
