@@ -61,6 +61,7 @@ struct KnownJob {
     bool failing = false;                   ///< whether the daemons are killing its ranks
     bool over = false;                      ///< whether all its ranks have ended
     std::vector<std::string> arguments;     ///< of the command that has spawned it
+    const Process* spawner = nullptr;       ///< the process that has asked for it
     std::vector<uint32_t> dead;             ///< ranks that have died
 
     bool all_arrived() const { return arrived == ranks_hosts; }

@@ -165,6 +165,7 @@ void Daemons::on_spawn(Process& asker, const control::SpawnRequest& request, int
         if (parent.failing) return;
         KnownJob& child = start_job(number, request.blob, parent.description.id);
         child.arguments = request.commands[0].argv;
+        child.spawner = who;
         number_commands(child, request);
         for (const uint32_t host : child.host_of_rank) make_stub(parent, host);
         make_stub(child, who->host);

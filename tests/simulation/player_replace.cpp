@@ -20,7 +20,11 @@ constexpr int kRingTag = 100'002;
 /// A result that all living processes must get alike.
 struct Outcome {
     const Process* process;
+    const Process* spawner;  ///< the process that has started this substitute; null: none
     std::string text;
+    /// Whether the process must agree with all others. Those that have died may have got other results, and may have started substitutes for
+    /// a replacement in which the survivors take no part.
+    bool counts() const { return !process->gone() && !(spawner && spawner->gone()); }
 };
 
 /// The model: all results so far, by the call, and the members of each communicator, by its generation. One memory for all processes.
@@ -37,11 +41,12 @@ std::string name_of_call(uint32_t generation, uint32_t attempt) {
 /// Compares the result of this call with those of all others that still live. A process that has died may have got another one.
 void Player::expect_alike(const std::string& call, const std::string& result) {
     std::vector<Outcome>& known = outcomes[call];
+    const Outcome mine{&process_, daemons()->jobs()[process_.job]->spawner, result};
     for (const Outcome& other : known)
-        if (!other.process->gone() && other.text != result)
+        if (mine.counts() && other.counts() && other.text != result)
             fail_run("%s: '%s', but process %u has got '%s'", call.c_str(), result.c_str(), other.process->number,
                      other.text.c_str());
-    known.push_back({&process_, result});
+    known.push_back(mine);
 }
 
 /// Checks and stores the place in a new communicator. Its size must be `wanted`, and the same on all members.
