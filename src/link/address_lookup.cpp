@@ -93,6 +93,17 @@ bool advance(PendingLookup& question, int& error) {
     return true;
 }
 
+STARLING_STATE bool is_advancing = false;  ///< whether a thread is in advance_alone()
+
+/// advance(), during which poll_answers() of other threads does nothing.
+bool advance_alone(PendingLookup& question, int& error) {
+    struct EndOfAdvance {
+        ~EndOfAdvance() { is_advancing = false; }
+    } const end;
+    is_advancing = true;
+    return advance(question, error);
+}
+
 void finish(const PendingLookup& question, int error) {
     if (question.rank == kWholeJob) return;  // nothing to do: when processes of that job send again, the job is looked up again
     Job* job = job_with_id(question.job);    // the job may have been forgotten
@@ -126,11 +137,13 @@ void start_resolving(job::JobId id) { put(id, kWholeJob); }
 
 void locate(Job& job, uint32_t rank) { put(job.address().id, rank); }
 
+// Job::map() may release the lock while it asks other daemons. A thread that polls meanwhile must not remove requests.
 bool poll_answers() {
+    if (is_advancing) return false;
     bool any = false;
     for (size_t i = 0; i < questions.size() && i < kMost;) {
         int error = MPI_SUCCESS;
-        if (!advance(*questions[i], error)) {
+        if (!advance_alone(*questions[i], error)) {
             ++i;
             continue;
         }
