@@ -14,7 +14,7 @@ namespace {
 constexpr RecoveryDefault kDefaults[] = {
     {"STARLING_IP_TIMEOUT", 10},
     {"STARLING_HEARTBEAT_MS", 50},
-    {"STARLING_SILENCE_MS", 200},
+    {"STARLING_SILENCE_MS", 240},
     {"STARLING_REATTACH_MS", 1000},
 };
 
