@@ -222,6 +222,7 @@ TEST(Tree, AWholeLineOfAncestorsDiesAtOnce) {
 void break_connections_of_living_daemons(bool fast) {
     Forest forest(2, 7);
     if (fast) detect_fast(forest);
+    forest.settings.grace = std::chrono::minutes(1);  // a stalled test process must not lose a host
     forest.plant();
     Traffic traffic(forest);
     forest.step(
