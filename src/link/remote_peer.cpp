@@ -10,6 +10,7 @@
 #include "base/no_destroy.h"
 #include "base/state.h"
 #include "link/address_lookup.h"
+#include "link/failure_detector.h"
 #include "link/manager.h"
 #include "link/transports.h"
 #include "transport/failure_detection.h"
