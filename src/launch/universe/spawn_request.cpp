@@ -65,7 +65,7 @@ std::string read_environment(std::string_view text, Program& out) {
 
 std::string read_errhandler(const std::string& value, Program& out) {
     constexpr char kVariable[] = "STARLING_INITIAL_ERRHANDLER";
-    if (check_setting(kVariable, value.c_str()) != MPI_SUCCESS) {
+    if (check_setting(kVariable, value.c_str()) != 0) {
         clear_failure();
         return "the info value mpi_initial_errhandler='" + value +
                "' is not mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return";
