@@ -25,7 +25,7 @@ inline uint32_t wire_version() { return static_cast<uint32_t>(kThisVersion.major
 /// Returns whether this build can communicate with a program of wire version `wire`.
 inline bool understands(uint32_t wire) { return wire >> 16 == kThisVersion.major; }
 
-/// Returns for example "0.1.0 (wire 1.1)".
+/// Returns for example "0.1.0 (wire 2.1)".
 std::string version_text();
 std::string version_text(std::string_view release, uint32_t wire);
 

@@ -1,5 +1,7 @@
 // Trees of daemons that die: living daemons stay in the tree and lose no message, and only dead ones are reported.
 #include "launch/tree/tree.h"
+
+#include "base/config.h"
 #include "tree_forest.h"
 
 namespace starling::launch {
@@ -267,6 +269,14 @@ TEST(Tree, AKilledDaemonIsLostBeforeTheTimeForReconnectingIsOver) {
     forest.run();
     expect_truth(forest);
     EXPECT_EQ(forest.lost.size(), 2u);
+}
+
+TEST(Tree, TheUsersHeartbeatIsNotSlowerThanFastDetection) {
+    ASSERT_EQ(set_variable("STARLING_HEARTBEAT_MS", "1000", VariableSource::environment), 0);
+    TreeSettings settings;
+    settings.detect_fast();
+    EXPECT_LE(4 * settings.heartbeat, settings.host_silence_limit);
+    EXPECT_EQ(set_variable("STARLING_HEARTBEAT_MS", "1000", VariableSource::built_in), 0);
 }
 
 TEST(Tree, ABrokenConnectionRaisesADoubtLongBeforeTheHostIsLost) {

@@ -30,6 +30,9 @@ namespace starling::collective {
 
 namespace {
 
+// A process on another host may have closed its last session and opened one since: this host would not know.
+bool has_left(const link::Process& process) { return link::has_finalized(process) && link::on_this_host(process); }
+
 /// Payload of a `ballot` packet: one word of the ballot's sets, and the rest of the ballot.
 struct BallotPart {
     uint64_t context;  ///< id of the communicator's collective match context
@@ -166,7 +169,7 @@ bool Agreement::ToMembers::has_failed(int member) const { return link::has_faile
 bool Agreement::ToMembers::has_ended(int member) const { return link::is_known_to_have_ended(group.members->at(member)); }
 
 void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ballot& ballot) {
-    if (link::has_finalized(group.members->at(member))) return;
+    if (has_left(group.members->at(member))) return;
     ++serial;
     std::vector<uint16_t> words;
     for (size_t word = 0; word < ballot.failed.size(); ++word)
@@ -227,13 +230,12 @@ constexpr uint32_t kPollsTakeAll = 8;
 // A decision of such a member counts, so what it has sent is handled first.
 bool GroupAgreements::exclude_finalized(uint32_t polls) {
     // The members then vote by messages, and exclude it there.
-    if (waiting_in_memory > 0 && has_member_that([](const link::Process& one) { return link::has_finalized(one); }))
-        in_memory->close();
+    if (waiting_in_memory > 0 && has_member_that(has_left)) in_memory->close();
     if (!waits()) return false;
     Ballot left(members->size());
     bool any = false;
     for (int member = 0; member < members->size(); ++member) {
-        if (member == me || Ballot::contains(excluded, member) || !link::has_finalized(members->at(member))) continue;
+        if (member == me || Ballot::contains(excluded, member) || !has_left(members->at(member))) continue;
         const uint32_t since = seen_finalized_.try_emplace(member, polls).first->second;
         if (polls - since < kPollsTakeAll) continue;
         Ballot::insert(left.failed, member);

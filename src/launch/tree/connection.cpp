@@ -64,7 +64,7 @@ void TreeConnection::lose(const std::string& why) {
     if (fd_ < 0) return;
     if (sealer_) {
         add({TreeFrameKind::parting, {}, nullptr, {}});
-        write_some();
+        while (!parts_.empty() && write_some()) {}
     }
     hang_up();
     const auto tell = handlers_.on_close;  // a copy, because the call may replace the handlers
@@ -81,6 +81,13 @@ void TreeConnection::lose_silent(const std::string& why) {
 void TreeConnection::end_by_peer(const std::string& why) {
     if (opener_ && !peer_has_parted_ && opener_->is_between_frames()) peer_loss_ = PeerLoss::ended;
     lose(why);
+}
+
+uint32_t TreeConnection::own_address() const {
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0 || address.sin_family != AF_INET) return 0;
+    return address.sin_addr.s_addr;
 }
 
 void TreeConnection::count_host_silence(Clock::time_point now, Clock::duration passed) {

@@ -70,6 +70,8 @@ class TreeConnection {
     /// last call. Call it often, and send something in between.
     void count_host_silence(Clock::time_point now, Clock::duration passed);
     Clock::duration host_silence() const { return host_silence_; }
+    /// Returns this machine's IPv4 address of the connection, in network order: the link that it uses. 0 if it is not known.
+    uint32_t own_address() const;
     /// What the end of the connection shows about the peer.
     enum class PeerLoss : uint8_t {
         none,    ///< nothing: the peer may live, and connect again

@@ -73,6 +73,7 @@ struct Tree::Implementation {
     void leave(std::chrono::milliseconds limit, std::function<void()> done);
     void begin_end();
     void check_end();
+    bool own_link_works(const TreeConnection& child) const;
     void tick();
     void defer(std::function<void()> action);
     void bury(std::unique_ptr<TreeConnection> connection);

@@ -49,8 +49,10 @@ TreeSettings TreeSettings::from_config(bool recovers) {
 }
 
 void TreeSettings::detect_fast() {
-    heartbeat = std::chrono::milliseconds(value_with_recovery("STARLING_HEARTBEAT_MS"));
     host_silence_limit = std::chrono::milliseconds(value_with_recovery("STARLING_SILENCE_MS"));
+    // Several heartbeats must be without an answer; a single one may be on its way.
+    constexpr int kBeats = 4;
+    heartbeat = std::min(std::chrono::milliseconds(value_with_recovery("STARLING_HEARTBEAT_MS")), host_silence_limit / kBeats);
     silence_limit = std::max(host_silence_limit, std::chrono::milliseconds(Config().silence_ms));
     grace = std::chrono::milliseconds(value_with_recovery("STARLING_REATTACH_MS"));
 }
@@ -117,6 +119,15 @@ TreeHostId Implementation::grow(const std::vector<std::string>& names) {
     return first;
 }
 
+// Returns whether the silence of a child is that of its host, and not of this daemon's own link: the parent answers over the same link. If not,
+// the child has the time to find another parent. The root's judgement counts in any case: without its link the job has lost all hosts.
+bool Implementation::own_link_works(const TreeConnection& child) const {
+    if (is_root()) return true;
+    const TreeConnection* const parent = uplink.connection.get();
+    return parent && !parent->is_closed() && parent->host_silence() == EventLoop::Clock::duration(0) &&
+           parent->own_address() == child.own_address();
+}
+
 // Sends heartbeats and detects silent connections.
 void Implementation::tick() {
     const auto now = EventLoop::Clock::now();
@@ -136,8 +147,13 @@ void Implementation::tick() {
         // A late tick counts like two: this daemon has not run meanwhile, and has sent nothing that a host could acknowledge.
         connection->count_host_silence(now, std::min<EventLoop::Clock::duration>(passed, 2 * period));
         if (settings.detects_fast() && connection->host_silence() > settings.host_silence_limit) {
-            connection->lose_silent("its host has acknowledged nothing for " +
-                                    std::to_string(settings.host_silence_limit.count()) + " ms (STARLING_SILENCE_MS)");
+            const std::string why = "its host has acknowledged nothing for " +
+                                    std::to_string(settings.host_silence_limit.count()) + " ms (STARLING_SILENCE_MS)";
+            if (own_link_works(*connection)) {
+                connection->lose_silent(why);
+            } else {
+                connection->lose(why);
+            }
         } else if (now - connection->last_received() > settings.silence_limit) {
             connection->lose("no sign of life for " + std::to_string(settings.silence_limit.count()) + " ms");
         } else if (now - connection->last_sent() >= period && connection->all_written()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/config.h"
 #include "launch/process/hang_report.h"
@@ -142,7 +143,8 @@ void Universe::on_hosts_ended(UniverseJob& job, const HostSet& hosts, std::strin
     if (fresh.empty()) return;
     job.present.remove(fresh);
     for (size_t i = 0; i < job.tree_hosts.size(); ++i) {
-        if (fresh.contains(job.tree_hosts[i])) remove_load(job.tree_hosts[i], job.ranks_on[i]);
+        // A rank of the host may still be reported as dead, if it has ended before MPI_Init; it has no slot any more then.
+        if (fresh.contains(job.tree_hosts[i])) remove_load(job.tree_hosts[i], std::exchange(job.ranks_on[i], 0));
     }
     if (decode(bytes, report)) {
         job.lookups += fresh.size() * report.lookups;
