@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/version.h"
 #include "bootstrap/host_join.h"
 #include "bootstrap/host_record.h"
 #include "bootstrap/pmi_wire.h"
@@ -81,7 +82,7 @@ const std::string* fuzz_seeds(size_t& count) {
         "\x04(vector,(0,2,2),(2,1,1))",
         "\x03"
         "a:0,2;b:1,3;",
-        "\x01s1,9c41,fedc,7,2,100007f,ffffffff,name",
+        "\x01s" + std::to_string(starling::kThisVersion.major) + ",9c41,fedc,7,2,100007f,ffffffff,name",
         std::string(1, '\x02') + encode(HostJoin{1, 2, 3, 1, 4, 5}),
         std::string(1, '\x02') + encode(HostWelcome{"no", {1, 2, 3, 4}}),
     };

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/version.h"
 #include "bootstrap/host_join.h"
 #include "bootstrap/host_record.h"
 #include "bootstrap/pmi_wire.h"
@@ -161,12 +162,15 @@ TEST(HostRecord, MalformedRecordsAreRefused) {
     HostRecord out;
     const std::string text = encode(example());
     for (size_t length = 0; length < text.rfind(',') + 1; ++length) EXPECT_FALSE(decode(text.substr(0, length), out));
-    EXPECT_FALSE(decode("s2" + text.substr(2), out)) << "another version";
-    EXPECT_FALSE(decode("s1,0,1,1,1,1,name", out)) << "the port is 0";
-    EXPECT_FALSE(decode("s1,10000,1,1,1,1,name", out)) << "no port is so high";
-    EXPECT_FALSE(decode("s1,1,1,1,0,name", out)) << "the number of addresses is 0";
-    EXPECT_FALSE(decode("s1,1,1,1,7,1,1,1,1,1,1,1,name", out)) << "the number of addresses is too large";
-    EXPECT_FALSE(decode("s1,1,1,1,1,1," + std::string(64, 'x'), out)) << "too long a name";
+    const auto of_version = [](int major) { return "s" + std::to_string(major) + ","; };
+    const std::string own = of_version(kThisVersion.major);
+    ASSERT_TRUE(text.starts_with(own)) << text;
+    EXPECT_FALSE(decode(of_version(kThisVersion.major + 1) + text.substr(own.size()), out)) << "another version";
+    EXPECT_FALSE(decode(own + "0,1,1,1,1,name", out)) << "the port is 0";
+    EXPECT_FALSE(decode(own + "10000,1,1,1,1,name", out)) << "no port is so high";
+    EXPECT_FALSE(decode(own + "1,1,1,0,name", out)) << "the number of addresses is 0";
+    EXPECT_FALSE(decode(own + "1,1,1,7,1,1,1,1,1,1,1,name", out)) << "the number of addresses is too large";
+    EXPECT_FALSE(decode(own + "1,1,1,1,1," + std::string(64, 'x'), out)) << "too long a name";
 }
 
 TEST(HostJoin, MessagesDecodeAndTruncatedOnesDoNot) {
