@@ -181,25 +181,9 @@ NodeOwner& stage_of(comm::Comm& comm) { return comm_exchange(comm).stage; }
 
 namespace {
 
-/// Suspends a task until the communicator's multicast channel has settled (multicast::settled). The leaders' answers arrive by polls.
-class ChannelAwaiter {
-  public:
-    explicit ChannelAwaiter(const ChannelCast& cast) : cast_(cast) {}
-    ChannelAwaiter(const ChannelAwaiter&) = delete;
-    bool await_ready() const { return cast_.settled(); }
-    void await_suspend(std::coroutine_handle<> waiter) {
-        wait_.waiter = waiter;
-        progress::await_flags(wait_);
-    }
-    void await_resume() const {}
-
-  private:
-    const ChannelCast& cast_;
-    progress::FlagWait wait_{{}, [](void* self) { return static_cast<ChannelAwaiter*>(self)->cast_.settled(); }, this};
-};
-
+// Waits until the communicator's multicast channel has settled (multicast::settled). The leaders' answers arrive by polls.
 Task settle_cast(const ChannelCast& cast) {
-    co_await ChannelAwaiter(cast);
+    co_await progress::FlagAwaiter([&cast] { return cast.settled(); });
     co_return MPI_SUCCESS;
 }
 

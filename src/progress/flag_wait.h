@@ -40,4 +40,22 @@ void wait_for_flags(F& ready, const WaitSite& site = kSomewhere) {
 /// or be unlinked.
 void await_flags(FlagWait& wait);
 
+/// Suspends a task until `condition()` holds, which is evaluated as FlagWait::ready: `co_await FlagAwaiter(condition)`.
+template <class Condition>
+class FlagAwaiter {
+  public:
+    explicit FlagAwaiter(Condition condition) : condition_(condition) {}
+    FlagAwaiter(const FlagAwaiter&) = delete;
+    bool await_ready() const { return condition_(); }
+    void await_suspend(std::coroutine_handle<> waiter) {
+        wait_.waiter = waiter;
+        await_flags(wait_);
+    }
+    void await_resume() const {}
+
+  private:
+    const Condition condition_;
+    FlagWait wait_{{}, [](void* self) { return static_cast<const FlagAwaiter*>(self)->await_ready(); }, this};
+};
+
 }  // namespace starling::progress

@@ -1,7 +1,6 @@
 // One process's part in the agreements of a communicator that are decided in memory (memory_consensus.h): votes, waits, and wakes the others.
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -27,11 +26,15 @@ class MemoryAgreements {
     void close();
 
     /// Awaits that this member may vote in an agreement: it has read the results of all before. Also returns when the words are closed.
-    auto turn(uint32_t number) { return Wait<&MemoryAgreements::may_vote>(*this, number); }
+    auto turn(uint32_t number) const {
+        return progress::FlagAwaiter([this, number] { return number == next_ || closed(); });
+    }
     /// Votes in agreement `number`.
     void vote(uint32_t number, int32_t flag);
     /// Awaits that an agreement is decided() or closed().
-    auto outcome(uint32_t number) { return Wait<&MemoryAgreements::is_over>(*this, number); }
+    auto outcome(uint32_t number) const {
+        return progress::FlagAwaiter([this, number] { return decided(number) || closed(); });
+    }
     struct Result {
         int32_t flag;
         uint64_t context;  ///< context id for a new communicator
@@ -47,27 +50,6 @@ class MemoryAgreements {
     MemoryAgreements(const MemoryAgreements&) = delete;
 
   private:
-    bool may_vote(uint32_t number) const { return number == next_ || closed(); }
-    bool is_over(uint32_t number) const { return decided(number) || closed(); }
-
-    template <bool (MemoryAgreements::*kReady)(uint32_t) const>
-    class Wait {
-      public:
-        Wait(const MemoryAgreements& agreements, uint32_t number) : agreements_(agreements), number_(number) {}
-        Wait(const Wait&) = delete;
-        bool await_ready() const { return (agreements_.*kReady)(number_); }
-        void await_suspend(std::coroutine_handle<> waiter) {
-            flag_.waiter = waiter;
-            progress::await_flags(flag_);
-        }
-        void await_resume() const {}
-
-      private:
-        const MemoryAgreements& agreements_;
-        const uint32_t number_;
-        progress::FlagWait flag_{{}, [](void* wait) { return static_cast<const Wait*>(wait)->await_ready(); }, this};
-    };
-
     void wake_others() const;
 
     MemoryConsensus words_;
