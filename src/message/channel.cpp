@@ -12,6 +12,15 @@
 
 namespace starling::message {
 
+bool share_segment(const Roster& members) {
+    link::Job* const job = link::self().job;
+    for (int i = 0; i < members.size(); ++i) {
+        const link::Process process = members.at(i);
+        if (process.job != job || !job->segment().is_local(process.rank)) return false;
+    }
+    return true;
+}
+
 STARLING_STATE NoDestroy<ContextTable> directory_storage;
 
 void ContextTable::insert(MatchContext& channel) {

@@ -22,6 +22,9 @@ class Roster {
     virtual link::Process at(int rank) const = 0;  ///< the process of a member; 0 <= rank < size()
 };
 
+/// Returns whether all members are processes of this job on this host. All members get the same answer.
+bool share_segment(const Roster& members);
+
 struct MatchQueues;
 
 /// One message space. It is created with its communicator and registered under the context id; messages that arrived before that are then

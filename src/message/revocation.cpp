@@ -43,16 +43,6 @@ void announce_to_next(const MatchContext& members) {
     }
 }
 
-/// Returns whether every living member learns for certain that another one has died: all are processes of this job on this host.
-bool all_notice_deaths(const MatchContext& members) {
-    link::Job* const job = link::self().job;
-    for (int r = 0; r < members.roster().size(); ++r) {
-        const link::Process& process = members.roster().at(r);
-        if (process.job != job || !job->segment().is_local(process.rank)) return false;
-    }
-    return true;
-}
-
 bool all_live(const MatchContext& members) {
     for (int r = 0; r < members.roster().size(); ++r)
         if (!is_living(members.roster().at(r))) return false;
@@ -60,9 +50,9 @@ bool all_live(const MatchContext& members) {
 }
 
 /// Passes a revocation on that has just arrived. Not needed as long as its first sender lives, because that sends to all members. If it dies,
-/// repeat_revocations() passes the revocation on at each member that has it and learns of the death.
+/// repeat_revocations() passes the revocation on at each member that has it and learns of the death, as all do that share a segment.
 void pass_on(const MatchContext& members) {
-    if (!all_live(members) || !all_notice_deaths(members)) announce_to_next(members);
+    if (!all_live(members) || !share_segment(members.roster())) announce_to_next(members);
 }
 
 /// Ends all operations of the communicator here.

@@ -150,7 +150,6 @@ class GroupAgreements {
     std::map<uint32_t, std::unique_ptr<Agreement>> agreements;
     Ballot::Members excluded{Ballot(members->size()).failed};  ///< members that all exclude (Consensus::confirmed())
     std::unique_ptr<MemoryAgreements> in_memory;               ///< null: not looked for yet, or not possible
-    int waiting_in_memory = 0;                                 ///< calls that wait for a turn or a decision in memory
 
   private:
     bool waits() const {
@@ -230,7 +229,7 @@ constexpr uint32_t kPollsTakeAll = 8;
 // A decision of such a member counts, so what it has sent is handled first.
 bool GroupAgreements::exclude_finalized(uint32_t polls) {
     // The members then vote by messages, and exclude it there.
-    if (waiting_in_memory > 0 && has_member_that(has_left)) in_memory->close();
+    if (in_memory && !unread.empty() && has_member_that(has_left)) in_memory->close();
     if (!waits()) return false;
     Ballot left(members->size());
     bool any = false;
@@ -387,12 +386,10 @@ struct WaitingCall {
 Task agree_in_memory(comm::Comm& comm, GroupAgreements& group, uint32_t number, int flag, Ballot& decision) {
     MemoryAgreements& memory = *group.in_memory;
     const WaitingCall waiting;
-    ++group.waiting_in_memory;
     co_await memory.turn(number);
     if (!comm.failures.ranks.empty() || group.has_failed_member()) memory.close();
     if (!memory.closed()) memory.vote(number, flag);
     co_await memory.outcome(number);
-    --group.waiting_in_memory;
     if (memory.decided(number)) {
         decision = without_failures(group, memory.read(number));
         group.unread.erase(number);

@@ -2,6 +2,7 @@
 
 #include "comm/comm.h"
 #include "link/job.h"
+#include "message/channel.h"
 #include "progress/engine.h"
 
 namespace starling::collective {
@@ -12,18 +13,10 @@ link::SegmentRegion region_of(const link::Process& process) {
     return link::SegmentRegion(process.job->segment().region(process.rank));
 }
 
-/// Returns whether all members are processes of this job on this host. All members see the same.
-bool share_segment(const comm::Group& members) {
-    link::Job* const job = link::self().job;
-    for (int i = 0; i < members.size(); ++i)
-        if (members.at(i).job != job || !job->segment().is_local(members.at(i).rank)) return false;
-    return true;
-}
-
 }  // namespace
 
 std::unique_ptr<MemoryAgreements> MemoryAgreements::find(const comm::Group& members, int me, uint64_t context) {
-    if (members.size() < 2 || !share_segment(members)) return nullptr;
+    if (members.size() < 2 || !message::share_segment(members)) return nullptr;
     link::AgreementWords* const words = claim_words(region_of(members.at(0)), context);
     if (!words) return nullptr;
     std::vector<job::Doorbell*> others;
@@ -33,8 +26,7 @@ std::unique_ptr<MemoryAgreements> MemoryAgreements::find(const comm::Group& memb
 }
 
 void MemoryAgreements::wake_others() const {
-    for (job::Doorbell* const doorbell : others_)
-        if (doorbell->sleeping.load() != 0) job::ring(*doorbell);
+    for (job::Doorbell* const doorbell : others_) job::ring(*doorbell);
 }
 
 void MemoryAgreements::close() {
