@@ -25,11 +25,16 @@ const RecoveryDefault* recovery_defaults(size_t& count) {
     return kDefaults;
 }
 
+const RecoveryDefault* find_recovery_default(const char* name) {
+    for (const RecoveryDefault& row : kDefaults)
+        if (!std::strcmp(row.name, name)) return &row;
+    return nullptr;
+}
+
 int64_t value_with_recovery(const char* name) {
     const Variable* const variable = find_variable(name);
-    for (const RecoveryDefault& row : kDefaults) {
-        if (source_of(*variable) == VariableSource::built_in && !std::strcmp(row.name, name)) return row.value;
-    }
+    const RecoveryDefault* const row = find_recovery_default(name);
+    if (row && source_of(*variable) == VariableSource::built_in) return row->value;
     char value[24];
     print_value(*variable, config(), value, sizeof value);
     return std::strtoll(value, nullptr, 10);

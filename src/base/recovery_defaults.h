@@ -16,6 +16,9 @@ struct RecoveryDefault {
 /// Returns all rows of the table.
 const RecoveryDefault* recovery_defaults(size_t& count);
 
+/// Returns the variable's row; nullptr if its default is the same in all jobs.
+const RecoveryDefault* find_recovery_default(const char* name);
+
 /// Returns the value of a variable of the table for a job with --enable-recovery: the user's value, or the recovery default if the user has
 /// set none. Call it after read_config(). Thread-safe as long as no thread sets variables.
 int64_t value_with_recovery(const char* name);

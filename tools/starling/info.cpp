@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,15 +96,6 @@ OrderedJson installation() {
     return out;
 }
 
-// Returns the variable's default in jobs with --enable-recovery, if it has one of its own.
-std::optional<std::string> with_recovery(const Variable& variable) {
-    size_t count = 0;
-    const RecoveryDefault* const rows = recovery_defaults(count);
-    const auto* const row =
-        std::find_if(rows, rows + count, [&](const auto& one) { return !std::strcmp(one.name, variable.name); });
-    return row == rows + count ? std::nullopt : std::optional(std::to_string(row->value));
-}
-
 OrderedJson variable_list() {
     OrderedJson out = OrderedJson::array();
     size_t count = 0;
@@ -117,7 +106,8 @@ OrderedJson variable_list() {
         if (v->type != VariableType::reserved) {
             row["value"] = printed(*v, config());
             row["default"] = printed(*v, defaults);
-            if (const auto value = with_recovery(*v)) row["default_with_recovery"] = *value;
+            if (const RecoveryDefault* const other = find_recovery_default(v->name))
+                row["default_with_recovery"] = std::to_string(other->value);
             row["source"] = name(source_of(*v));
             row["scope"] = name(v->scope);
         }
