@@ -52,6 +52,8 @@ static void parents(int used, int rank) {
         OK(MPI_Allreduce(&out, &in, 1, MPI_INT, MPI_SUM, inter));
         OK(MPI_Allreduce(&out, &in, 1, MPI_INT, MPI_SUM, merged));
     }
+    // The child dies when rank 0 says so: by then the collectives above must have ended on the other parents too.
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     outstanding(merged, inter, used, rank);
     outstanding(inter, MPI_COMM_NULL, used, rank);
     expect_aborted(MPI_Allreduce(&out, &in, 1, MPI_INT, MPI_SUM, merged), used, "MPI_Allreduce");
