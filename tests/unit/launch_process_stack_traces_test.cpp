@@ -9,6 +9,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include "launch/process/stack_source.h"
@@ -68,6 +70,18 @@ TEST(StackText, FramesOfAPythonInterpreterAreOneLine) {
               "  PMPI_Recv (libmpi_abi.so.1)\n  2 frames of python3.11 (--all-frames shows them)\n");
 }
 
+/// Waits until a child of this process sleeps.
+void await_sleep(pid_t child) {
+    std::string state;
+    for (int looks = 0; looks < 200'000 && state != "S"; ++looks) {
+        std::ifstream status("/proc/" + std::to_string(child) + "/status");
+        for (std::string word; status >> word && word != "State:";) continue;
+        status >> state;
+        usleep(1000);
+    }
+    EXPECT_EQ(state, "S") << "child " << child;
+}
+
 /// Children that sleep until the test ends.
 class StackTraces : public testing::Test {
   protected:
@@ -77,6 +91,7 @@ class StackTraces : public testing::Test {
             if (pid == 0)
                 for (;;) pause();
         }
+        for (const pid_t pid : children_) await_sleep(pid);
     }
     void TearDown() override {
         for (pid_t pid : children_) {

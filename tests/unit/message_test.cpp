@@ -206,7 +206,7 @@ TEST(Message, FinalizeDoesNotWaitForFinalizedPeers) {
 
 // --- The other job ends ---
 
-constexpr int kReady = 1;
+constexpr int kReady = 1, kVictimIsDead = 2;
 
 /// Waits until all requests complete, with MPI_ERR_PROC_ABORTED.
 template <class T>
@@ -217,7 +217,8 @@ void expect_aborted(std::deque<T>& all) {
     }
 }
 
-/// Runs `survivor` as process 0 and `victim`, of another job, as process 1. Kills the victim when the survivor sets the stage to kReady.
+/// Runs `survivor` as process 0 and `victim`, of another job, as process 1. Kills the victim when the survivor sets the stage to kReady, and
+/// then sets it to kVictimIsDead.
 void with_victim(const Settings& settings, const std::function<void(Node&)>& survivor,
                  const std::function<void(Node&)>& victim) {
     Team team({0, 1});
@@ -225,6 +226,7 @@ void with_victim(const Settings& settings, const std::function<void(Node&)>& sur
     for (int i = 0; i < 20000 && team.board().stage.load() != kReady; ++i) usleep(1000);
     EXPECT_EQ(team.board().stage.load(), kReady);
     team.kill_process(1);
+    team.board().stage.store(kVictimIsDead);
     team.expect_success(0);
 }
 
@@ -337,7 +339,7 @@ TEST(DeadJob, MessagesSentBeforeItsDeathAreReceived) {
                 node.board.arrived[2].store(1);
                 while (node.board.arrived[3].load() != 1) usleep(1000);
                 node.board.stage.store(kReady);
-                usleep(300000);
+                while (node.board.stage.load() != kVictimIsDead) usleep(1000);
                 for (int i = 0; i < 30; ++i) {
                     Receiving r(100, false);
                     start_receive(r.request, *node.channel, r.buffer.memory.data(), 100, bytes_type(), 1, 1);
