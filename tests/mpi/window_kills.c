@@ -162,7 +162,9 @@ static void locks(void) {
 
 /// Creates, uses and frees one window. Returns false if a process has died.
 static int live(int round) {
-    long buffer = rank, *own = &buffer;
+    static long buffer;  // static, because another rank may still put into it when the death has ended this rank's part
+    long* own = &buffer;
+    buffer = rank;
     const int right = (rank + 1) % size, left = (rank + size - 1) % size, made = round % 2;
     if (!WENT_WELL(made ? MPI_Win_create(own, sizeof *own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)
                         : MPI_Win_allocate(sizeof *own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win),
