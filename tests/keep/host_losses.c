@@ -2,6 +2,15 @@
 // hosts. Usage: host_losses LOSSES RANKS, the number of losses and of ranks on each host
 #include "blocks.h"
 
+/// Rank 0 asks for the loss of a host when all have ended the saves that must succeed: a member that still waits for the result would get an
+/// error if another one revoked the communicator.
+static void tell_when_all_have_saved(MPI_Comm comm, int rank, int n, int loss) {
+    if (rank) OK(MPI_Send(NULL, 0, MPI_BYTE, 0, 7, comm));
+    for (int other = 1; rank == 0 && other < n; ++other) OK(MPI_Recv(NULL, 0, MPI_BYTE, other, 7, comm, MPI_STATUS_IGNORE));
+    if (rank == 0) printf("%d processes save after %d losses\n", n, loss);
+    fflush(stdout);
+}
+
 int main(int argc, char** argv) {
     int n, rank;
     MPI_Comm comm;
@@ -17,8 +26,7 @@ int main(int argc, char** argv) {
     for (int loss = 0; loss <= losses; ++loss) {
         OK(MPI_Comm_rank(comm, &rank));
         for (int name = 0; name < kNameCount; ++name) KEEP_OK(save(store, name, rank, version));
-        if (rank == 0) printf("%d processes save after %d losses\n", n, loss);
-        fflush(stdout);
+        tell_when_all_have_saved(comm, rank, n, loss);
         const int left = loss < losses ? n - ranks : n;
         while (n > left) {
             save_until_failure(store, comm, version + 1);
