@@ -219,9 +219,10 @@ Task renew_all_caches(File& file, View v, bool writes) {
     co_return co_await agree_on_transfer(v, file, system_error, MPI_SUCCESS, writes);
 }
 
-Task exchange(File& file, View v, const FileTransfer& transfer, const std::vector<MemberRange>& members,
+Task exchange(File& file, TransferViews views, const FileTransfer& transfer, const std::vector<MemberRange>& members,
               const RangeSummary& all, int64_t most, bool writes, int64_t& moved, int64_t& blocks) {
     TwoPhaseBuffers& buffers = *file.buffers;
+    const View& v = views.ranges;
     const int64_t longest = longest_block(most, all, v);
     std::vector<Extent> ranges = all.ranges;
     const auto aggregators = static_cast<int>(buffers.aggregators().size());
@@ -246,15 +247,15 @@ Task exchange(File& file, View v, const FileTransfer& transfer, const std::vecto
     blocks = plan.map.blocks();
     if (plan.caches) {
         // Independent writes that are still in a member's cache must not reach the file after this transfer.
-        if (const int error = co_await renew_all_caches(file, v, writes)) co_return error;
+        if (const int error = co_await renew_all_caches(file, views.renewed, writes)) co_return error;
     }
     ExchangeResult result;
     const int failed = co_await run_exchange(plan, writes, result);
-    const int error = co_await agree_on_transfer(v, file, result.system_error, failed, writes);
+    const int error = co_await agree_on_transfer(views.result, file, result.system_error, failed, writes);
     if (error) buffers.spoil();
     moved = result.moved;
     if (error || !plan.caches || !writes || !file.may_read()) co_return error;
-    co_return co_await renew_all_caches(file, v, writes);
+    co_return co_await renew_all_caches(file, views.shown, writes);
 }
 
 void report(const File& file, Strategy strategy, const RangeSummary& all, int64_t blocks, bool writes, uint64_t ns) {
@@ -281,9 +282,10 @@ int prepare_aggregator(File& file, View& v, int64_t most) {
                 file.hints.buffer_bytes);
 }
 
-Task move_together(File& file, View v, FileTransfer transfer, int error, int64_t& moved, bool writes) {
+Task move_together(File& file, TransferViews views, FileTransfer transfer, int error, int64_t& moved, bool writes) {
     if (!error && writes) error = check_stream(transfer);
     const collective::ErrorHere given(error);
+    View& v = views.ranges;
     moved = 0;
     if (v.n == 1) {
         if (error) co_return given.or_else(error);
@@ -305,7 +307,7 @@ Task move_together(File& file, View v, FileTransfer transfer, int error, int64_t
     std::vector<MemberRange> members(static_cast<size_t>(v.n));
     const int failed = co_await collective::allgather(v, &mine, sizeof mine, byte_type(),
                                                       collective::Blocks(members.data(), sizeof mine, byte_type()));
-    if (failed) co_return co_await agree_on_transfer(v, file, 0, here.or_else(failed), writes);
+    if (failed) co_return co_await agree_on_transfer(views.result, file, 0, here.or_else(failed), writes);
     const RangeSummary all(members);
     if (all.failed >= 0) {
         if (mine.error) co_return here.or_else(mine.error);
@@ -317,9 +319,9 @@ Task move_together(File& file, View v, FileTransfer transfer, int error, int64_t
     int result = MPI_SUCCESS;
     if (strategy == Strategy::direct) {
         const int alone = co_await move_alone(file, transfer, writes, moved);
-        result = co_await agree_on_transfer(v, file, 0, alone, writes);
+        result = co_await agree_on_transfer(views.result, file, 0, alone, writes);
     } else if (strategy == Strategy::two_phases) {
-        result = co_await exchange(file, v, transfer, members, all, most, writes, moved, blocks);
+        result = co_await exchange(file, views, transfer, members, all, most, writes, moved, blocks);
     }
     if (config().file_report && v.me == 0) {
         const collective::ErrorHere outcome(result);
@@ -331,12 +333,22 @@ Task move_together(File& file, View v, FileTransfer transfer, int error, int64_t
 
 }  // namespace
 
-Task write_together(File& file, View v, FileTransfer transfer, int error, int64_t& moved) {
-    return move_together(file, v, transfer, error, moved, true);
+TransferViews TransferViews::draw(collective::Exchange& exchange) {
+    TransferViews drawn;
+    drawn.ranges = View::all(exchange);
+    for (View* const view : {&drawn.renewed, &drawn.result, &drawn.shown}) {
+        *view = View::all(exchange);
+        exchange.last_was_own();
+    }
+    return drawn;
 }
 
-Task read_together(File& file, View v, FileTransfer transfer, int error, int64_t& moved) {
-    return move_together(file, v, transfer, error, moved, false);
+Task write_together(File& file, TransferViews views, FileTransfer transfer, int error, int64_t& moved) {
+    return move_together(file, views, transfer, error, moved, true);
+}
+
+Task read_together(File& file, TransferViews views, FileTransfer transfer, int error, int64_t& moved) {
+    return move_together(file, views, transfer, error, moved, false);
 }
 
 }  // namespace starling::file

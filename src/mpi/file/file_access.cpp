@@ -112,9 +112,9 @@ int FileAccess::prepare(File& file, FileAccessKind kind, const AccessArguments& 
     kind_ = kind;
     if (kind.together) {
         collective::Exchange& exchange = collective::exchange_of(*file.comm);
-        views_[0] = View::all(exchange);
+        views_ = file::TransferViews::draw(exchange);
         if (kind.pointer == FilePointer::ordered)
-            for (View* view : {&views_[1], &views_[2]}) *view = View::all(exchange);
+            for (View& view : ordered_views_) view = View::all(exchange), exchange.last_was_own();
         number_ = exchange.calls();
     }
     error_ = error ? error : file::is_revoked(file) ? file::why_revoked() : check(arguments);
@@ -131,8 +131,8 @@ collective::OperationLabel FileAccess::label() const {
     return {.function = calling,
             .channel = &file_->comm->collective,
             .number = number_,
-            .tag = views_[0].tag,
-            .tags = kind_.pointer == FilePointer::ordered ? 3 : 1,
+            .tag = views_.ranges.tag,
+            .tags = file::TransferViews::kTags + (kind_.pointer == FilePointer::ordered ? 2 : 0),
             .tag_bits = file::kTwoPhaseTags};
 }
 
@@ -165,9 +165,9 @@ Task FileAccess::find_ordered_position(View sum, View spread, int error) {
     co_return here.or_else(failed);
 }
 
-Task FileAccess::find_position(const View* views, int error) {
+Task FileAccess::find_position(int error) {
     if (kind_.pointer == FilePointer::ordered) {
-        error = co_await find_ordered_position(views[1], views[2], error);
+        error = co_await find_ordered_position(ordered_views_[0], ordered_views_[1], error);
     } else if (kind_.pointer == FilePointer::shared) {
         if (!error) error = co_await file::add_to_shared_pointer(*file_, bytes_, position_);
     } else {
@@ -187,7 +187,7 @@ void FileAccess::note_moved(int64_t bytes) {
     moved_ = element > 0 ? bytes / element * memory_.type->size : 0;
 }
 
-Task FileAccess::transfer(const View* views, int error, bool blocking) {
+Task FileAccess::transfer(int error, bool blocking) {
     const file::Representation* representation = view_.representation;
     file::FileTransfer transfer{position_, error ? rma::LocalBuffer{nullptr, 0, &datatype::predefined(MPI_BYTE)} : memory_,
                                 &view_, blocking};
@@ -201,8 +201,8 @@ Task FileAccess::transfer(const View* views, int error, bool blocking) {
     }
     int64_t moved = 0;
     if (kind_.together)
-        error = kind_.writes ? co_await file::write_together(*file_, views[0], transfer, error, moved)
-                             : co_await file::read_together(*file_, views[0], transfer, error, moved);
+        error = kind_.writes ? co_await file::write_together(*file_, views_, transfer, error, moved)
+                             : co_await file::read_together(*file_, views_, transfer, error, moved);
     else if (!error)
         error = kind_.writes ? co_await file::write_task(*file_, transfer, moved)
                              : co_await file::read_task(*file_, transfer, moved);
@@ -214,8 +214,8 @@ Task FileAccess::transfer(const View* views, int error, bool blocking) {
 
 Task FileAccess::run(bool blocking) {
     int error = error_ ? fail(error_, "%s", text_.c_str()) : MPI_SUCCESS;
-    error = co_await find_position(views_, error);
-    co_return co_await transfer(views_, error, blocking);
+    error = co_await find_position(error);
+    co_return co_await transfer(error, blocking);
 }
 
 FileRequest* make_file_request(File& file) { return file_requests.create(file.comm, kFileRequest); }

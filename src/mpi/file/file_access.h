@@ -6,6 +6,7 @@
 #include "collective/collective_request.h"
 #include "collective/core/view.h"
 #include "file/transfer.h"
+#include "file/two_phase.h"
 #include "mpi/file/file_check.h"
 #include "profile/files.h"
 
@@ -60,9 +61,9 @@ class FileAccess {
     int check(const AccessArguments& arguments);
     int take_position(MPI_Offset offset);
     int measure();
-    collective::Task find_position(const collective::View* views, int error);
+    collective::Task find_position(int error);
     collective::Task find_ordered_position(collective::View sum, collective::View spread, int error);
-    collective::Task transfer(const collective::View* views, int error, bool blocking);
+    collective::Task transfer(int error, bool blocking);
     void note_moved(int64_t bytes);
 
     File* file_ = nullptr;
@@ -76,9 +77,9 @@ class FileAccess {
     int error_ = MPI_SUCCESS;
     std::string text_;  ///< text of `error_`
     bool moved_pointer_ = false;
-    uint32_t number_ = 0;  ///< number of a collective access among the collective operations of the file's communicator
-    collective::View
-        views_[3]{};  ///< views of a collective access: of the transfer, and of the two steps that find an ordered position
+    uint32_t number_ = 0;        ///< number of a collective access among the collective operations of the file's communicator
+    file::TransferViews views_;  ///< of a collective access
+    collective::View ordered_views_[2]{};  ///< of the two steps that find an ordered position
 };
 
 /// A non-blocking or split access.
