@@ -23,20 +23,33 @@ namespace {
 int agree_alive(File& file, int& flag) { return collective::run(collective::agree_among_living(*file.comm, flag)); }
 
 /// Returns whether every living member has passed no error; `error` becomes the result for this member.
+///
+/// Where members may die, only agreements of the living are safe: an earlier call on the file may have failed on some members only, and
+/// then these have made fewer collective operations than the others, whose messages would match wrong receives.
 bool may_close(File& file, int& error) {
-    int all_may = error ? 0 : 1;
-    error = agree_on(file, {}, error, "close");
-    if (!file.survives) return error == MPI_SUCCESS;
-    // A member may have died after it had voted, so that the agreement succeeds on some members only.
-    const collective::ErrorHere here(error);
-    const int dead = agree_alive(file, all_may);
-    if (all_may) {
-        error = here.or_else(dead);
-    } else if (!error || is_death(error) || error == MPIX_ERR_REVOKED) {
-        error =
-            fail(MPI_ERR_OTHER, "operations on the file are in progress on another rank; complete them before MPI_File_close");
+    if (!file.survives) {
+        error = agree_on(file, {}, error, "close");
+        return error == MPI_SUCCESS;
     }
+    const collective::ErrorHere here(error);
+    int all_may = error ? 0 : 1;
+    const int dead = agree_alive(file, all_may);
+    if (all_may)
+        error = dead;
+    else
+        error = here.or_else(
+            fail(MPI_ERR_OTHER, "operations on the file are in progress on another rank; complete them before MPI_File_close"));
     return all_may;
+}
+
+/// Returns the result of closing on all members, of which this one has got `error`.
+int agree_on_closing(File& file, int error) {
+    if (!file.survives) return collective::agree(*file.comm, error, "close of the file");
+    const collective::ErrorHere here(error);
+    int all_closed = error ? 0 : 1;
+    const int dead = agree_alive(file, all_closed);
+    if (error || all_closed) return here.or_else(dead);
+    return fail(MPI_ERR_IO, "another rank could not close the file; its error text has the reason");
 }
 
 int close_here(File& file) {
@@ -54,7 +67,7 @@ int lowest_living(const File& file, bool& deaths) {
     int lowest = file.comm->rank;
     deaths = false;
     for (int rank = file.comm->size - 1; rank >= 0; --rank) {
-        if (link::has_failed_or_ended(file.comm->local_group().at(rank)))
+        if (link::has_ended(file.comm->local_group().at(rank)))
             deaths = true;
         else
             lowest = std::min(lowest, rank);
@@ -66,7 +79,6 @@ int lowest_living(const File& file, bool& deaths) {
 int remove_alive(File& file) {
     constexpr int kNotRemoved = ~0;
     int mine = MPI_SUCCESS, result = ~0;
-    agree_alive(file, result);  // until all have closed the file
     for (result = kNotRemoved; result == kNotRemoved;) {
         bool deaths = false;
         if (lowest_living(file, deaths) == file.comm->rank) {
@@ -120,7 +132,7 @@ int close(File& file, int error, bool& closed) {
     if (!closed) return error;
     const collective::ErrorHere death(error);
     // No member uses the shared pointer any more once all have called this function.
-    error = death.or_else(collective::agree(*file.comm, close_here(file), "close of the file"));
+    error = death.or_else(agree_on_closing(file, close_here(file)));
     if (file.amode & MPI_MODE_DELETE_ON_CLOSE) {
         const collective::ErrorHere first(error);
         const int failed = file.survives ? remove_alive(file) : remove_at_first(file);

@@ -11,6 +11,7 @@
 #include "collective/collective_request.h"
 #include "collective/comm_call.h"
 #include "collective/communicator/creation.h"
+#include "collective/survivors/agreements.h"
 #include "comm/member_hosts.h"
 #include "file/aggregator_choice.h"
 #include "file/file.h"
@@ -140,6 +141,16 @@ bool survives_deaths(const comm::Comm& comm) {
     return false;
 }
 
+/// Returns success if no member has an error and none has died; otherwise this member's error, or one that reports the death. The same kind
+/// of result on all living members.
+int agree_on_success(comm::Comm& comm, int error) {
+    const collective::ErrorHere here(error);
+    int all_succeeded = error ? 0 : 1;
+    const int dead = collective::run(collective::agree_among_living(comm, all_succeeded));
+    if (error || dead || all_succeeded) return here.or_else(dead);
+    return fail(MPIX_ERR_PROC_FAILED, "a process has died or revoked the communicator during the call; use MPIX_Comm_shrink");
+}
+
 /// Performs the collective steps after the communicator exists. Each member performs all of them, whatever fails.
 int open_on_all(File& file, const comm::Info& info) {
     OpenedFile opened;
@@ -192,12 +203,15 @@ void remove_created(const File& file) {
     });
 }
 
-/// Undoes an opening that has failed on all members. After a death or a revocation some members may have opened the file, so it stays.
+/// Undoes an opening that has failed on all members.
 int undo_opening(File& file, int error) {
     const collective::ErrorHere result(error);
-    if (!is_death(error) && error != MPIX_ERR_REVOKED) remove_created(file);
+    if (file.survives || !is_death(error)) remove_created(file);
     // No member may create the file anew before it is removed. All members take part, since their access modes and errors may differ.
-    collective::agree(*file.comm, MPI_SUCCESS, "file");
+    if (file.survives)
+        agree_on_success(*file.comm, MPI_SUCCESS);
+    else
+        collective::agree(*file.comm, MPI_SUCCESS, "file");
     destroy(file);
     return result.or_else(MPI_SUCCESS);
 }
@@ -249,8 +263,15 @@ int check_amode(int amode) {
 }
 
 int open(comm::Comm& comm, const OpenArguments& arguments, File*& opened) {
+    const bool survives = survives_deaths(comm);
     comm::Comm* own = nullptr;
-    if (const int error = collective::run(collective::duplicate(comm, own, arguments.error))) return error;
+    int error = collective::run(collective::duplicate(comm, own, arguments.error));
+    // A death or a revocation may have ended the step on some members only. The others would wait for these.
+    if (survives) error = agree_on_success(comm, error);
+    if (error) {
+        if (own) own->release();
+        return error;
+    }
     own->set_errhandler(comm::errors_return());
     own->name = ("file " + arguments.name).substr(0, MPI_MAX_OBJECT_NAME - 1);  // as reports of waits show it
     File& file = *make_file();
@@ -258,9 +279,10 @@ int open(comm::Comm& comm, const OpenArguments& arguments, File*& opened) {
     end_accesses_at_revocation(file);
     file.name = arguments.name;
     file.amode = arguments.amode;
-    file.survives = survives_deaths(*own);
-    int error = open_on_all(file, arguments.info);
+    file.survives = survives;
+    error = open_on_all(file, arguments.info);
     if (!error && arguments.amode & MPI_MODE_APPEND) error = move_to_end(file);
+    if (survives) error = agree_on_success(*own, error);
     if (error) return undo_opening(file, error);
     opened = &file;
     return MPI_SUCCESS;
