@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "files.h"
+
 namespace starling::simulation {
 
 namespace {
@@ -33,6 +35,7 @@ Descriptor* descriptor(int fd) {
 void close_descriptor(int fd) { table[static_cast<size_t>(fd - kFirst)].reset(); }
 
 void close_all_of(const Process& process) {
+    close_files_of(process);
     for (auto& each : table)
         if (each && each->owner == &process) each.reset();
 }

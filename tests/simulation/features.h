@@ -22,9 +22,10 @@ enum class Feature : uint8_t {
     turns,
     survival,
     replace,
-    keep
+    keep,
+    files
 };
-inline constexpr int kFeatures = 15;
+inline constexpr int kFeatures = 16;
 
 const char* name_of(Feature feature);
 

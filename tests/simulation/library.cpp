@@ -185,6 +185,7 @@ Library* load(const std::string& name, size_t index, const std::string& program)
     find(handle, "MPIX_Comm_replace", made->Comm_replace);
     find(handle, "MPIX_Win_revoke", made->Win_revoke);
     find(handle, "MPIX_Win_is_revoked", made->Win_is_revoked);
+    find(handle, "MPIX_File_revoke", made->File_revoke);
 #define FUNCTION(name)                                                                                                      \
     made->shmem_##name = reinterpret_cast<decltype(&shmem::starling_shmem_##name)>(dlsym(handle, "starling_shmem_" #name)); \
     if (!made->shmem_##name) give_up("starling_shmem_" #name, "the library does not have it");

@@ -21,6 +21,7 @@ struct Library {
     decltype(&MPIX_Comm_replace) Comm_replace;
     decltype(&MPIX_Win_revoke) Win_revoke;
     decltype(&MPIX_Win_is_revoked) Win_is_revoked;
+    decltype(&MPIX_File_revoke) File_revoke;
 // The functions below OpenSHMEM's entry points. The entry points themselves are in another library, which has no state to separate.
 #define FUNCTION(name) decltype(&shmem::starling_shmem_##name) shmem_##name;
 #include "functions_shmem.def"

@@ -33,6 +33,7 @@
 
 #include "base/counters.h"
 #include "base/error.h"
+#include "files.h"
 #include "player.h"
 #include "program.h"
 #include "run_times.h"
@@ -175,6 +176,7 @@ Result simulate(const Options& options, uint64_t seed) {
         std::printf("seed %" PRIu64 ": %s\n", seed, script.describe().c_str());
     std::fflush(nullptr);
     if (script.placement.encrypts) load_cipher();
+    begin_files(getpid());
     World world(seed);
     world.trace = options.trace;
     Network net(world, script.placement.hosts, script.rails, script.weather);
@@ -209,6 +211,7 @@ Result simulate(const Options& options, uint64_t seed) {
     });
     apply(world, daemons, devices, script);
     if (const std::string trouble = world.run(); !trouble.empty()) fail_run("%s", trouble.c_str());
+    if (const std::string left = unexpected_files(); !left.empty()) fail_run("files are left:%s", left.c_str());
     Result result{world.hash(), world.now, world.switches(),
                   net.sent,     net.lost,  static_cast<uint32_t>(script.steps.size()),
                   script.ranks, {},        {}};
@@ -385,6 +388,7 @@ class Runner {
         const pid_t pid = wait4(-1, &status, 0, &used);
         const auto at = std::find_if(running_.begin(), running_.end(), [pid](const Running& r) { return r.pid == pid; });
         if (pid < 0 || at == running_.end()) return;
+        remove_folder(pid);
         times_.add(at->seed, used);
         end(*at, results_[at - running_.begin()], status);
         *at = {};

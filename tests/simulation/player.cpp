@@ -40,7 +40,7 @@ const char* name_of(Kind kind) {
     static constexpr const char* kNames[] = {
         "message", "exchange",   "crowd",   "cancelled send", "cancelled receive", "collective", "split",   "duplicate",
         "release", "compute",    "phase",   "window",         "symmetric memory",  "spawn",      "connect", "across",
-        "merge",   "disconnect", "survive", "replace"};
+        "merge",   "disconnect", "survive", "files", "replace"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -221,6 +221,8 @@ void Player::play(const Step& step) {
             return disconnect(step);
         case Kind::survive:
             return survive(step);
+        case Kind::files:
+            return use_files(step);
         case Kind::replace:
             return replace(step);
         case Kind::window:

@@ -24,6 +24,9 @@ inline uint64_t part_of(const Step& step, int from, int to, uint32_t index) {
 
 const char* name_of(Collective kind);
 
+/// Returns the names of files in the folder of this run that no file of MPI explains.
+std::string unexpected_files();
+
 class Player {
   public:
     Player(const Script& script, const Library& mpi, Process& process)
@@ -113,6 +116,20 @@ class Player {
     bool fetch_block(const Whole& whole, int owner, long long version);
     bool save_blocks(const Whole& whole, long long version);
     bool kept(int code, const char* what);
+    struct FileUse;
+    void use_files(const Step& step);
+    void begin_file_call(const std::string& what);
+    bool works_in_spite_of_deaths(int code, const char* what);
+    MPI_Info draw_hints(Random& random);
+    bool open_file(FileUse& use);
+    bool set_file_view(FileUse& use);
+    int move_pieces(FileUse& use, int how, bool writes, int64_t at, std::vector<uint8_t>& data, MPI_Status& status);
+    bool access_pieces(FileUse& use, int call);
+    bool write_records(FileUse& use);
+    bool call_on_file(FileUse& use, uint64_t what);
+    void use_file(FileUse& use);
+    void check_unopened(const FileUse& use);
+    bool await_members(const FileUse& use);
     void expect_alike(const std::string& call, const std::string& result);
     bool works(const Whole& whole);
     bool all_are_content(const Whole& whole, bool content);
@@ -168,6 +185,7 @@ class Player {
     Random random_;
     std::vector<MPI_Comm> comms_;
     starling_keep store_ = nullptr;  ///< null: this process has no store
+    uint32_t file_calls_ = 0;        ///< calls on files so far
     uint32_t replacements_ = 0;      ///< calls of MPIX_Comm_replace so far
     bool symmetric_ = false;         ///< whether OpenSHMEM is initialized
     std::deque<Pending> pending_;

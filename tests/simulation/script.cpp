@@ -32,6 +32,11 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     keeps = mortal && !plain && seed % 5 != 0 && (of_28 == 11 || of_28 == 26);
     if (keeps || (mortal && !plain && seed % 5 != 0 && (of_28 == 2 || of_28 == 4 || of_28 == 9 || of_28 == 20)))
         add_replacement(Random(seed ^ 0x5ab5));
+    // Residues of no seed that has found a defect before.
+    const uint64_t of_29 = seed % 29;
+    const bool may_have_files = of_29 == 13 || (mortal && (of_29 == 6 || of_29 == 19 || of_29 == 22 || of_29 == 24 || of_29 == 26));
+    const bool has_last = !steps.empty() && (steps.back().kind == Kind::survive || steps.back().kind == Kind::replace);
+    if (kHasThreads && !plain && may_have_files && !has_last) add_files(Random(seed ^ 0xf11e5));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
     const bool has_devices = placement.hosts > 1 && Random(seed ^ 0x7e6b).one_in(3);
     // Devices do not carry encrypted messages, so fewer runs have both.
@@ -320,6 +325,20 @@ void Script::add_survival(Random random) {
     }
 }
 
+// Lets the living members of the world use files at the end, and moves most deaths into this, many into a certain call.
+void Script::add_files(Random random) {
+    static constexpr uint64_t kWithin[] = {kMs / 1000, kMs / 100, kMs / 10, kMs, 5 * kMs};
+    Step step{.kind = Kind::files};
+    step.count = static_cast<uint32_t>(random.below(3));
+    const uint32_t id = add(step).id;
+    for (Fault& fault : faults) {
+        if (fault.kind != Fault::Kind::death || fault.rank >= ranks || random.one_in(6)) continue;
+        fault.step = id;
+        fault.call = random.one_in(4) ? 0 : static_cast<uint32_t>(random.between(1, 16));
+        fault.at = random.below(random.one_of(kWithin));
+    }
+}
+
 // Lets the survivors replace the dead ranks of the world at the end, and moves most deaths into this, many into a certain call. More ranks
 // die than without this step, but at least one lives.
 void Script::add_replacement(Random random) {
@@ -540,6 +559,7 @@ Features Script::drawn() const {
     if (mortal) all.add(Feature::deaths);
     if (!steps.empty() && steps.back().kind == Kind::survive) all.add(Feature::survival);
     if (!steps.empty() && steps.back().kind == Kind::replace) all.add(Feature::replace);
+    if (!steps.empty() && steps.back().kind == Kind::files) all.add(Feature::files);
     if (keeps) all.add(Feature::keep);
     if (has_threads_) all.add(Feature::threads);
     return all;
@@ -552,7 +572,7 @@ std::string Script::describe() const {
     for (const Fault& fault : faults) {
         const bool death = fault.kind == Fault::Kind::death;
         std::string since = fault.step == UINT32_MAX ? "" : " after step " + std::to_string(fault.step);
-        if (fault.call > 0) since += ", replacement " + std::to_string(fault.call);
+        if (fault.call > 0) since += ", call " + std::to_string(fault.call);
         troubles += "\n  at " + std::to_string(fault.at / 1000) + " us" + since + ": " + kNames[static_cast<int>(fault.kind)] +
                     ", " +
                     (death ? "rank " + std::to_string(fault.rank)

@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
     merge,      ///< MPI_Intercomm_merge; if any_tag, the remote group comes first
     disconnect,  ///< MPI_Comm_disconnect
     survive,     ///< the living agree on, revoke and shrink their job's MPI_COMM_WORLD; the last step, if any
+    files,       ///< the living open, use and close `count` + 1 files one after the other; the last step, if any
     replace,     ///< the living replace the dead of their job's MPI_COMM_WORLD, at least `count` times; the last step, if any
 };
 
@@ -106,7 +107,8 @@ struct Fault {
     uint32_t host = 0, rail = 0;
     uint32_t rank = 0;           ///< number of the process that dies; the time of a spawned one counts from its start
     uint32_t step = UINT32_MAX;  ///< step in which the rank dies; UINT32_MAX: none
-    uint32_t call = 0;           ///< the rank's call of MPIX_Comm_replace, from 1, after whose begin `at` counts; 0: none
+    /// The rank's call of MPIX_Comm_replace, or on a file, from 1, after whose begin `at` counts; 0: none.
+    uint32_t call = 0;
 };
 
 /// The death of a process that was started to replace another one.
@@ -185,6 +187,7 @@ struct Script {
     uint32_t add_self(Random& random);
     void add_deaths_in_spawns(Random random);
     void add_survival(Random random);
+    void add_files(Random random);
     void add_replacement(Random random);
     bool may_be_forsaken(uint32_t job) const;
     void write_connect(Random& random);

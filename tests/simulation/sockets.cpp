@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "daemon.h"
+#include "files.h"
 #include "stream.h"
 #include "system.h"
 
@@ -320,7 +321,10 @@ SIMULATED int shutdown(int fd, int how) noexcept {
 }
 
 SIMULATED int close(int fd) {
-    if (!descriptor(fd)) return REAL(close)(fd);
+    if (!descriptor(fd)) {
+        if (caller()) forget_file(fd);
+        return REAL(close)(fd);
+    }
     close_descriptor(fd);
     return 0;
 }

@@ -28,6 +28,7 @@
 #include "daemon.h"
 #include "devices.h"
 #include "features.h"
+#include "files.h"
 
 using namespace starling::simulation;
 
@@ -294,6 +295,9 @@ SIMULATED int open(const char* path, int flags, ...) {
             if (owner_of_memory(pid) < 0) return failed(ENOENT);
             return REAL(open)(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), flags, mode);
         }
+        const int fd = REAL(open)(path, flags, mode);
+        note_file(path, fd);
+        return fd;
     }
     return REAL(open)(path, flags, mode);
 }
