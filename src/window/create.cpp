@@ -360,6 +360,7 @@ int free(Window& window) {
     const int error = last_barrier(window);
     if (error == MPIX_ERR_REVOKED) revoke(window);  // a member has learned of it earlier
     if (is_revoked(window)) leave_revoked(window);
+    leave_epochs(window);
     delay_at("before a window's memory goes");
     // The lock table of a revoked window is kept, because members that do not know of the revocation yet use it.
     if (leave_board(window, error == MPI_SUCCESS && !is_revoked(window))) rma::free(window.board_memory);

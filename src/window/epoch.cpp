@@ -1,8 +1,13 @@
 #include "window/epoch.h"
 
+#include <algorithm>
 #include <atomic>
+#include <list>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/no_destroy.h"
 #include "base/state.h"
 #include "collective/collective.h"
 #include "collective/collective_request.h"
@@ -61,6 +66,14 @@ int flush_one(WindowTarget& remote) {
     return target.fetch_error();
 }
 
+/// Messages of MPI_Win_post that were not sent when their window was freed. The reference to the communicator keeps their receivers.
+struct LeftPosts {
+    comm::Comm* comm;
+    std::list<message::SendRequest> posts;
+};
+STARLING_STATE NoDestroy<std::vector<LeftPosts>> left_storage;
+constinit auto& left = left_storage.value;
+
 std::vector<int> ranks_of(const Window& window, const comm::Group& group) {
     std::vector<int> ranks;
     for (int i = 0; i < group.size(); ++i) {
@@ -79,16 +92,36 @@ void notify_ranks(Window& window, std::list<message::SendRequest>& requests, con
                             tag, message::SendMode::standard);
 }
 
-/// Waits for all requests. Returns the first error.
-template <class Requests>
-int wait_for(Requests& requests) {
+/// Waits for all sends. Returns the first error.
+int wait_for_sends(std::list<message::SendRequest>& sends) {
     int first = MPI_SUCCESS;
-    for (auto& request : requests) {
-        progress::wait(request);
-        if (const int error = progress::error_of(request); error && !first) first = error;
+    for (message::SendRequest& send : sends) {
+        progress::wait(send);
+        if (const int error = progress::error_of(send); error && !first) first = error;
     }
-    requests.clear();
+    sends.clear();
     return first;
+}
+
+using Receives = std::list<message::ReceiveRequest>;
+
+Receives::iterator find_failed(Receives& receives) {
+    return std::find_if(receives.begin(), receives.end(), [](const auto& one) { return one.done && one.outcome.error; });
+}
+
+bool all_done(const Receives& receives) {
+    return std::all_of(receives.begin(), receives.end(), [](const auto& one) { return one.done; });
+}
+
+/// Waits for a message from each rank, but not after an error: the others may wait as well, for the rank that has failed. Returns the error.
+/// Then the other receives stay in `window.late`, so that messages of this epoch do not match a receive of a later one.
+int wait_for_messages(Window& window, Receives& receives) {
+    progress::wait_until([&] { return all_done(receives) || find_failed(receives) != receives.end(); });
+    const auto failed = find_failed(receives);
+    const int error = failed == receives.end() ? MPI_SUCCESS : progress::error_of(*failed);
+    receives.remove_if([](const message::ReceiveRequest& one) { return one.done; });
+    window.late.splice(window.late.end(), receives);
+    return error;
 }
 
 void listen(Window& window, message::ReceiveRequest& request, int rank, int tag) {
@@ -175,9 +208,9 @@ int start(Window& window, const comm::Group& group, int assertion) {
     }
     window.epoch = Epoch::started;
     if (assertion & MPI_MODE_NOCHECK) return MPI_SUCCESS;
-    std::deque<message::ReceiveRequest> posts;
+    Receives posts;
     for (const int rank : ranks) listen(window, posts.emplace_back(), rank, kPosted);
-    return wait_for(posts);
+    return wait_for_messages(window, posts);
 }
 
 int complete(Window& window) {
@@ -194,7 +227,7 @@ int complete(Window& window) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::list<message::SendRequest> completed;
     notify_ranks(window, completed, ranks, kCompleted);
-    const int failed = wait_for(completed);
+    const int failed = wait_for_sends(completed);
     return error ? error : failed;
 }
 
@@ -213,18 +246,16 @@ int post(Window& window, const comm::Group& group, int assertion) {
 int wait(Window& window, bool* flag) {
     if (!window.exposed) return fail(MPI_ERR_RMA_SYNC, "the window is not posted: call MPI_Win_post first");
     if (flag) {
-        *flag = false;
         progress::test();
-        for (const message::ReceiveRequest& request : window.completions)
-            if (!request.done) return MPI_SUCCESS;
-        *flag = true;
+        *flag = all_done(window.completions) || find_failed(window.completions) != window.completions.end();
+        if (!*flag) return MPI_SUCCESS;
     }
-    const int first = wait_for(window.completions);
-    // A member that has sent its completion has received its post. The posts to dead members have failed, and so have their completions.
-    const int posted = wait_for(window.posts);
+    int error = wait_for_messages(window, window.completions);
+    // A member that has sent its completion has received its post. If one has failed, the others may not take theirs.
+    if (!error) error = wait_for_sends(window.posts);
     window.exposed = false;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return first ? first : posted;
+    return error;
 }
 
 int lock(Window& window, LockHeld kind, int rank, int assertion) {
@@ -295,6 +326,21 @@ int flush_all(Window& window) {
 void sync(Window&) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     progress::test();
+}
+
+void leave_epochs(Window& window) {
+    for (message::ReceiveRequest& one : window.late)
+        if (!one.done && !message::cancel_receive(one)) progress::wait(one);
+    window.late.clear();
+    // Messages whose receivers' rings are full are kept: the window must not wait for a receiver that does not poll.
+    std::erase_if(left, [](LeftPosts& each) {
+        each.posts.remove_if([](const message::SendRequest& post) { return post.done; });
+        if (!each.posts.empty()) return false;
+        each.comm->release();
+        return true;
+    });
+    window.posts.remove_if([](const message::SendRequest& post) { return post.done; });
+    if (!window.posts.empty()) left.push_back({window.comm->retain(), std::move(window.posts)});
 }
 
 int check_idle(const Window& window) {

@@ -14,7 +14,7 @@ int fence(Window& window, int assertion);
 int start(Window& window, const comm::Group& group, int assertion);
 int complete(Window& window);
 int post(Window& window, const comm::Group& group, int assertion);
-/// Implements MPI_Win_wait, and with a non-null `flag` MPI_Win_test.
+/// Implements MPI_Win_wait, and with a non-null `flag` MPI_Win_test. Like start(), it fails as soon as one member of the group has failed.
 int wait(Window& window, bool* flag);
 int lock(Window& window, LockHeld kind, int rank, int assertion);
 int unlock(Window& window, int rank);
@@ -30,6 +30,8 @@ constexpr uint32_t kFlushesPerLook = 16;
 extern uint32_t idle_flushes;
 /// Makes stores of other processes visible here, and this process's stores visible to them.
 void sync(Window& window);
+/// Before the window is destroyed: cancels the receives that failed epochs have left, and keeps the posts that were not sent.
+void leave_epochs(Window& window);
 /// Returns MPI_ERR_RMA_SYNC if an epoch is open in which the window cannot be freed.
 int check_idle(const Window& window);
 

@@ -150,6 +150,7 @@ struct Window {
     bool exposed = false;                            ///< whether MPI_Win_post was called, and MPI_Win_wait not yet
     std::list<message::ReceiveRequest> completions;  ///< receives of MPI_Win_complete's messages, after MPI_Win_post
     std::list<message::SendRequest> posts;           ///< messages of MPI_Win_post, which does not wait for them
+    std::list<message::ReceiveRequest> late;         ///< receives that a failed epoch of MPI_Win_start or MPI_Win_post has left
 
     RemoteLockServer desk;     ///< server of locks to processes on other hosts
     bool awaits_ring = false;  ///< whether `desk` has pending requests, so that neighbours ring after releases

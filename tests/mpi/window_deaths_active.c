@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { kBeforePost, kPosted, kStarted, kInFence, kWithAccesses, kStates };
+enum { kBeforePost, kPosted, kStarted, kInFence, kWithAccesses, kAllPosted, kAllStarted, kStates };
 
 static MPI_Win win;
 static int rank, size, doomed, *memory;
@@ -40,6 +40,17 @@ static void groups(int state) {
     const int end = MPI_Win_complete(win);
     // If the target has posted, it may have died before or after the epoch's end.
     CHECK(end == MPI_SUCCESS || class_of(end) == MPIX_ERR_PROC_FAILED, "MPI_Win_complete gave class %d", class_of(end));
+}
+
+/// All wait for all, so only the death ends their calls. Messages of that epoch may still arrive, so the window has no other epochs of groups.
+static void everybody(int state) {
+    if (state == kAllPosted) {
+        OK(MPI_Win_post(all, 0, win));
+        EXPECT_INT(class_of(MPI_Win_wait(win)), MPIX_ERR_PROC_FAILED);
+    } else {
+        EXPECT_INT(class_of(MPI_Win_start(all, 0, win)), MPIX_ERR_PROC_FAILED);
+        EXPECT_INT(class_of(MPI_Win_complete(win)), MPIX_ERR_PROC_FAILED);
+    }
 }
 
 static void fences(int state) {
@@ -88,9 +99,11 @@ int main(int argc, char** argv) {
     if (rank == doomed) die_in(state);
     if (state == kInFence || state == kWithAccesses)
         fences(state);
+    else if (state == kAllPosted || state == kAllStarted)
+        everybody(state);
     else
         groups(state);
-    among_the_living();
+    if (state < kAllPosted) among_the_living();
     EXPECT_INT(class_of(MPI_Win_free(&win)), MPIX_ERR_PROC_FAILED);
     if (rank == 0) printf("the window went on without rank %d\n", doomed);
     MPI_Group* groups[] = {&all, &others, &group_of_doomed, &group_of_0};
