@@ -157,6 +157,11 @@ int class_of(int code) {
     return entry ? entry->of_class : MPI_ERR_UNKNOWN;
 }
 
+bool is_process_failure(int error_class) {
+    return error_class == MPI_ERR_PROC_ABORTED || error_class == MPIX_ERR_PROC_FAILED ||
+           error_class == MPIX_ERR_PROC_FAILED_PENDING || error_class == MPIX_ERR_REVOKED;
+}
+
 std::string text_of(int code) {
     if (const auto call = failed_call(code)) return call->sentence;
     if (has_kept_sentence(code)) code = class_of_sentence(code);

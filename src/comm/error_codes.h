@@ -18,6 +18,8 @@ const char* class_name(int error_class);
 bool is_error_code(int code);
 /// Returns the class of an error code; for a class, the class itself. MPI_ERR_UNKNOWN if it is not a code.
 int class_of(int code);
+/// Returns whether an error class reports the failure of a process, or the revocation that another process has decided after one.
+bool is_process_failure(int error_class);
 /// Returns the text of a code: the sentence of the call that failed with it, the standard's text of the class, or the text that the
 /// application has set, which is empty if it set none.
 std::string text_of(int code);

@@ -481,6 +481,8 @@ bool cancel_programs_receive(ReceiveRequest& request) {
     return true;
 }
 
+bool any_failure() { return any_loss; }
+
 void fail_receives() {
     // Collect first, because the completion of a receive may post another. (A coroutine does not run at once; it is scheduled.)
     std::vector<ReceiveRequest*> lost;

@@ -24,6 +24,8 @@ void throw_away(Unexpected& message);
 enum class Withdrawn : uint32_t { yes, already_matched, not_arrived };
 Withdrawn withdraw(const link::Peer& peer, uint64_t context, uint32_t sequence);
 
+/// Returns whether this process knows of any process that has failed, or of a revocation.
+bool any_failure();
 /// Returns a rank of the match context that has failed, as far as this process knows; -1: none.
 int failed_member(const MatchContext& channel);
 /// Returns MPI_ERR_PROC_ABORTED for an operation that ends because a member of the match context has failed. failure_text() then says which

@@ -8,6 +8,7 @@
 #include "base/state.h"
 #include "comm/error_codes.h"
 #include "datatype/datatype.h"
+#include "message/receive.h"
 #include "message/status.h"
 #include "message/suspended_receive.h"
 #include "message/wait_report.h"
@@ -164,6 +165,17 @@ Request* pending_behind(const MPI_Request& handle) {
     return is_pending(request) ? request : nullptr;
 }
 
+/// Returns whether the failure of a process, or a revocation, has ended one of the requests.
+bool has_lost_one(int count, const MPI_Request handles[]) {
+    if (!message::any_failure()) [[likely]]
+        return false;
+    for (int i = 0; i < count; ++i) {
+        const Request* request = pending_behind(handles[i]);
+        if (request && request->done && comm::is_process_failure(request->outcome.error)) return true;
+    }
+    return false;
+}
+
 struct OverFor {
     const MPI_Request& handle;
     bool operator()() const {
@@ -201,20 +213,50 @@ inline Request* wait_for(Request& request, const MPI_Request& handle) {
     return &request;
 }
 
-/// Ends all requests, and waits for them before if `waits`; else all must be done. Returns MPI_ERR_IN_STATUS if one failed and there are
-/// statuses.
+/// Condition of a wait for the first request of an array, if the others are awaited after it: also holds if one of them is lost.
+struct OverOrLost {
+    int count;
+    const MPI_Request* handles;
+    bool operator()() const { return OverFor{handles[0]}() || has_lost_one(count, handles); }
+};
+constinit const progress::WaitSite kWaitallSite{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
+    if (const Request* request = pending_behind(static_cast<const OverOrLost*>(argument)->handles[0]))
+        message::report_request(request, teller);
+}};
+
+/// Waits for the first request of an array, which is pending, until one of the array is lost. Returns the first one, or null if another
+/// thread has ended it meanwhile.
+Request* wait_for_first(int count, const MPI_Request handles[]) {
+    Request& request = *from_handle(handles[0]);
+    if (request.done) return wait_for(request, handles[0]);
+    if (progress::flags_are_awaited()) progress::wait_for_flags_first(request);
+    const OverOrLost over{count, handles};
+    do progress::wait_until(over, kWaitallSite);
+    while (program_threads_at_once() && !over());
+    return pending_behind(handles[0]);
+}
+
+/// Ends all requests, and waits for them before if `waits`; else all must be done, or one lost. After a failure of a process it does not
+/// wait for the other requests, which may wait for the failed process too, indirectly: these stay, and their statuses have
+/// MPI_ERR_PENDING (MPI 5.0 section 3.7.5). Returns MPI_ERR_IN_STATUS if one failed and there are statuses.
 int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, bool waits) {
     int first_error = MPI_SUCCESS;
+    bool lost = false;
     comm::Comm* comm = nullptr;
     for (int i = 0; i < count; ++i) {
         MPI_Status* status = statuses ? &statuses[i] : nullptr;
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
-        if (waits && is_pending(request)) request = wait_for(*request, handles[i]);
-        if (is_pending(request)) {
+        if (waits && !lost && is_pending(request)) request = wait_for_first(count - i, handles + i);
+        if (is_pending(request) && !request->done) [[unlikely]] {
+            lost = true;
+            error = MPI_ERR_PENDING;
+        } else if (is_pending(request)) {
             comm::Comm* its_comm = comm_of(*request);
-            if (request->outcome.error && !first_error && its_comm) comm = its_comm->retain();
+            if (request->outcome.error && !comm && its_comm) comm = its_comm->retain();
+            lost |= comm::is_process_failure(request->outcome.error);
             error = finish(*request, handles[i], status);
+            if (first_error == MPI_ERR_PENDING && error) first_error = error;
         } else {
             fill_empty(status);
         }
@@ -392,7 +434,7 @@ int Testall(int count, MPI_Request handles[], int* flag, MPI_Status* statuses) {
     if (const int error = check_array(count, handles)) return error;
     if (!flag) return null_argument(nullptr, "flag");
     if (!all_settled(count, handles)) progress::test();
-    *flag = all_done(count, handles);
+    *flag = all_done(count, handles) || has_lost_one(count, handles);
     return *flag ? finish_all(count, handles, statuses, false) : MPI_SUCCESS;
 }
 
