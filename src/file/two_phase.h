@@ -16,16 +16,17 @@ inline constexpr int kTwoPhaseTags = 0x60000000;
 /// differ by their order only, which does not hold between a multicast and a message.
 struct TransferViews {
     static constexpr int kTags = 4;
-    collective::View ranges{};  ///< of what all members publish; also of the exchange's messages
-    collective::View renewed{}, result{},
-        shown{};  ///< of the agreements: caches renewed before, transfer, caches renewed after
+    collective::View ranges{};   ///< of what all members publish; also of the exchange's messages
+    collective::View renewed{};  ///< of the agreement on the caches that are renewed before the transfer
+    collective::View result{};   ///< of the agreement on the transfer
+    collective::View shown{};    ///< of the agreement on the caches that are renewed after the transfer
     /// Returns views of all members of a file's exchange, under consecutive tags.
     static TransferViews draw(collective::Exchange& exchange);
 };
 
-/// A collective transfer of all members of the file. `views`: views drawn for this call. Every member must await the task, even one whose arguments are wrong (`error`: its error class, with failure_text()). The result is the same
-/// kind of result on all members: if any failed, all fail. `moved` as in transfer.h. The strategy (two phases, or each for itself) is
-/// chosen from what all members published, alike on all.
+/// A collective transfer of all members of the file. `views`: views drawn for this call. Every member must await the task, even one whose
+/// arguments are wrong (`error`: its error class, with failure_text()). The result is the same kind of result on all members: if any failed,
+/// all fail. `moved` as in transfer.h. The strategy (two phases, or each for itself) is chosen from what all members published, alike on all.
 collective::Task write_together(File& file, TransferViews views, FileTransfer transfer, int error, int64_t& moved);
 collective::Task read_together(File& file, TransferViews views, FileTransfer transfer, int error, int64_t& moved);
 
