@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <string>
 #include <thread>
@@ -243,18 +244,21 @@ TEST_F(RegistrationsTest, AFloodOfChangesDoesNotKeepCallersWaiting) {
     }
     PageRange changed[MemoryWatch::kMost];
     bool settled;
-    constexpr size_t kTakes = 200;
-    std::array<uint64_t, kTakes> took;
-    for (uint64_t& ns : took) {
-        const uint64_t begin = now_ns();
+    // The time of this process's threads: one that waits for a core, which other processes have, waits for nobody here.
+    const auto used_ns = [] {
+        timespec used{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+        return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+    };
+    uint64_t longest = 0;
+    for (int i = 0; i < 200; ++i) {
+        const uint64_t begin = used_ns();
         watch->take(changed, settled);
-        ns = now_ns() - begin;
+        longest = std::max(longest, used_ns() - begin);
     }
     end = true;
     for (std::thread& thread : threads) thread.join();
-    std::sort(took.begin(), took.end());
-    EXPECT_LT(took[kTakes / 2], 1'000'000'000u)
-        << "the median: on a busy machine a thread may get no core for seconds now and then";
+    EXPECT_LT(longest, 1'000'000'000u);
 }
 
 TEST_F(RegistrationsTest, TooManyChangesDropAllRegistrations) {
