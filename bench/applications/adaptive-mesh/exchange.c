@@ -210,16 +210,20 @@ void mesh_exchange(Mesh* mesh) {
     int posted = 0;
     for (int p = 0; p < mesh->size; ++p) {
         if (p == mesh->rank || !plan->in[p].count) continue;
-        MPI_Irecv(plan->in[p].buffer, plan->in[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm, &plan->requests[posted++]);
+        plan->requests[posted] = MPI_REQUEST_NULL; /* stays so if the call fails */
+        mesh_note(mesh, MPI_Irecv(plan->in[p].buffer, plan->in[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm,
+                                  &plan->requests[posted++]));
     }
     for (int p = 0; p < mesh->size; ++p) {
         pack_all(mesh, &plan->out[p]);
         if (p == mesh->rank || !plan->out[p].count) continue;
-        MPI_Isend(plan->out[p].buffer, plan->out[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm, &plan->requests[posted++]);
+        plan->requests[posted] = MPI_REQUEST_NULL;
+        mesh_note(mesh, MPI_Isend(plan->out[p].buffer, plan->out[p].values, MPI_DOUBLE, p, kBorderTag, mesh->comm,
+                                  &plan->requests[posted++]));
     }
     unpack_all(mesh, &plan->in[mesh->rank]);
     mirror_edges(mesh);
-    MPI_Waitall(posted, plan->requests, MPI_STATUSES_IGNORE);
+    mesh_note(mesh, MPI_Waitall(posted, plan->requests, MPI_STATUSES_IGNORE));
     for (int p = 0; p < mesh->size; ++p) {
         if (p != mesh->rank) unpack_all(mesh, &plan->in[p]);
     }

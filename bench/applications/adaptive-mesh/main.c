@@ -28,55 +28,6 @@ typedef struct {
     double seconds;
 } Tally;
 
-static double size_of(double x) { return x < 0 ? -x : x; }
-
-/* Returns a value that swings between -1 and 1, with one period while `share` grows by 1. */
-static double swing(double share) { return size_of(4 * (share - (long)share) - 2) - 1; }
-
-/* Returns the position of the lamp after the share `share` of the run: it follows a square that stands on a corner. */
-static void lamp(double share, double* x, double* y) {
-    *x = 0.5 + 0.3 * swing(share);
-    *y = 0.5 + 0.3 * swing(share + 0.25);
-}
-
-/* Computes one explicit step of a leaf's own cells: diffusion at the finest level's rate, the lamp, and cooling. */
-static void heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y) {
-    double width = 1.0 / ((double)(mesh->base << leaf->level) * mesh->edge);
-    double pace = 0.2 / (double)(1 << 2 * (mesh->levels - leaf->level));
-    for (int r = 1; r <= mesh->edge; ++r) {
-        double* c = mesh_cell(mesh, leaf->now, r, 0);
-        double *above = mesh_cell(mesh, leaf->now, r - 1, 0), *below = mesh_cell(mesh, leaf->now, r + 1, 0);
-        double* next = mesh_cell(mesh, leaf->next, r, 0);
-        double y = ((double)leaf->y * mesh->edge + r - 0.5) * width - lamp_y;
-        for (int k = 1; k <= mesh->edge; ++k) {
-            double x = ((double)leaf->x * mesh->edge + k - 0.5) * width - lamp_x;
-            double near = 1 - (x * x + y * y) * 400; /* positive within the lamp's radius, 1/20 of the square */
-            double flow = (above[k] + below[k]) + (c[k - 1] + c[k + 1]) - 4 * c[k];
-            if (mesh->corners) flow = (4 * flow + (above[k - 1] + above[k + 1]) + (below[k - 1] + below[k + 1]) - 4 * c[k]) / 6;
-            next[k] = 0.98 * (c[k] + pace * flow) + (near > 0 ? 0.1 * near : 0);
-        }
-    }
-    double* kept = leaf->now;
-    leaf->now = leaf->next;
-    leaf->next = kept;
-}
-
-/* Returns the level that a leaf should have: a finer one if neighboring cells differ much, a coarser one if they hardly differ. */
-static int wished_level(const Mesh* mesh, const Leaf* leaf) {
-    double largest = 0;
-    for (int r = 1; r <= mesh->edge; ++r) {
-        for (int k = 1; k < mesh->edge; ++k) {
-            double across = size_of(*mesh_cell(mesh, leaf->now, r, k + 1) - *mesh_cell(mesh, leaf->now, r, k));
-            double along = size_of(*mesh_cell(mesh, leaf->now, k + 1, r) - *mesh_cell(mesh, leaf->now, k, r));
-            if (across > largest) largest = across;
-            if (along > largest) largest = along;
-        }
-    }
-    if (largest > 0.05 && leaf->level < mesh->levels) return leaf->level + 1;
-    if (largest < 0.01 && leaf->level > 0) return leaf->level - 1;
-    return leaf->level;
-}
-
 static void regrid(Mesh* mesh, Tally* tally) {
     size_t words = (size_t)mesh->size / 64 + 1;
     uint64_t* old = malloc(words * sizeof *old);
@@ -85,7 +36,7 @@ static void regrid(Mesh* mesh, Tally* tally) {
     memcpy(old, set, words * sizeof *old);
     for (int i = 0; i < mesh->count; ++i) {
         Leaf* leaf = &mesh->leaves[i];
-        if (leaf->now) leaf->target = wished_level(mesh, leaf);
+        if (leaf->now) leaf->target = mesh_wished_level(mesh, leaf);
     }
     mesh_regrid(mesh);
     tally->partners += mesh_partners(mesh->plan, &set);
@@ -102,7 +53,7 @@ static Tally run(Mesh* mesh, const Options* options) {
     double before = bench_now();
     for (long step = 0; step < steps; ++step) {
         double x, y;
-        lamp((double)step / (double)steps, &x, &y);
+        mesh_lamp((double)step / (double)steps, &x, &y);
         if (step % options->every == 0) {
             MPI_Pcontrol(kRegridMark); /* marks the change of partners for libraries that use it */
             regrid(mesh, &tally);
@@ -110,7 +61,7 @@ static Tally run(Mesh* mesh, const Options* options) {
         mesh_exchange(mesh);
         for (int i = 0; i < mesh->count; ++i) {
             if (!mesh->leaves[i].now) continue;
-            heat(mesh, &mesh->leaves[i], x, y);
+            mesh_heat(mesh, &mesh->leaves[i], x, y);
             if (work > 0) bench_compute(work);
         }
     }

@@ -36,6 +36,7 @@ typedef struct {
     Plan* plan; /* messages for the borders: sender, receiver, leaves */
     double ghost_seconds, regrid_seconds;
     long moved; /* number of blocks that changed their owner */
+    int error;  /* first error of MPI, if it returns errors: the cells are undefined then */
 } Mesh;
 
 /* Creates the mesh that `shape` describes by base, levels, edge, corners and scatter, with all blocks at level 0. */
@@ -76,10 +77,24 @@ int mesh_partners(const Plan* plan, const uint64_t** set);
 /* Refines and merges leaves to the levels requested by their owners. */
 void mesh_regrid(Mesh* mesh);
 
+/* --- heat.c: what the mesh computes --- */
+
+/* Returns the position of the lamp after the share `share` of the run: it follows a square that stands on a corner. */
+void mesh_lamp(double share, double* x, double* y);
+/* Computes one explicit step of a leaf's own cells: diffusion at the finest level's rate, the lamp, and cooling. */
+void mesh_heat(const Mesh* mesh, Leaf* leaf, double lamp_x, double lamp_y);
+/* Returns the level that a leaf should have: a finer one if neighboring cells differ much, a coarser one if they hardly differ. */
+int mesh_wished_level(const Mesh* mesh, const Leaf* leaf);
+
 /* Returns the cell of a block, (0, 0) to (edge + 1, edge + 1) with the border. */
 static inline double* mesh_cell(const Mesh* mesh, double* cells, int row, int column) {
     return cells + (size_t)row * (size_t)(mesh->edge + 2) + column;
 }
 double* mesh_new_cells(const Mesh* mesh);
+
+/* Notes the code that a call of MPI has returned. */
+static inline void mesh_note(Mesh* mesh, int code) {
+    if (!mesh->error) mesh->error = code;
+}
 
 #endif

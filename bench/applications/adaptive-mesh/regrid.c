@@ -127,13 +127,14 @@ static void move_cells(Mesh* mesh, Leaf* next, Pieces all) {
         p->buffer = malloc((size_t)values * sizeof(double));
         if (old->owner == mesh->rank) take_out(mesh, old, new, p->buffer);
         if (old->owner == new->owner) continue;
+        requests[posted] = MPI_REQUEST_NULL; /* stays so if the call fails */
         if (old->owner == mesh->rank) {
-            MPI_Isend(p->buffer, values, MPI_DOUBLE, new->owner, p->number, mesh->comm, &requests[posted++]);
+            mesh_note(mesh, MPI_Isend(p->buffer, values, MPI_DOUBLE, new->owner, p->number, mesh->comm, &requests[posted++]));
         } else {
-            MPI_Irecv(p->buffer, values, MPI_DOUBLE, old->owner, p->number, mesh->comm, &requests[posted++]);
+            mesh_note(mesh, MPI_Irecv(p->buffer, values, MPI_DOUBLE, old->owner, p->number, mesh->comm, &requests[posted++]));
         }
     }
-    MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+    mesh_note(mesh, MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < all.count; ++i) {
         const Piece* p = &all.pieces[i];
         if (next[p->to].owner == mesh->rank) { put_in(mesh, &mesh->leaves[p->from], &next[p->to], p->buffer); }
@@ -151,8 +152,8 @@ static void share_targets(Mesh* mesh) {
     for (int p = 1; p < mesh->size; ++p) next[p] = starts[p] = starts[p - 1] + counts[p - 1];
     for (int i = 0; i < mesh->count; ++i)
         if (mesh->leaves[i].owner == mesh->rank) targets[mesh->count + own++] = mesh->leaves[i].target;
-    MPI_Allgatherv(targets + mesh->count, own, MPI_INT, targets, counts, starts, MPI_INT, mesh->comm);
-    for (int i = 0; i < mesh->count; ++i) mesh->leaves[i].target = targets[next[mesh->leaves[i].owner]++];
+    mesh_note(mesh, MPI_Allgatherv(targets + mesh->count, own, MPI_INT, targets, counts, starts, MPI_INT, mesh->comm));
+    for (int i = 0; i < mesh->count && !mesh->error; ++i) mesh->leaves[i].target = targets[next[mesh->leaves[i].owner]++];
     free(counts);
     free(targets);
 }
@@ -161,6 +162,7 @@ void mesh_regrid(Mesh* mesh) {
     double before = bench_now();
     int count;
     share_targets(mesh);
+    if (mesh->error) return;
     mesh_settle_targets(mesh);
     Leaf* next = mesh_next_leaves(mesh, &count);
     for (int i = 0; i < count; ++i) {
