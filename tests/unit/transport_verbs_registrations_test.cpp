@@ -20,7 +20,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "verbs_queues.h"
 
