@@ -1,4 +1,5 @@
-// Stores a file on its device, once per host: processes of one host that have opened the same file share its pages.
+// Stores a file on its device and renews the host's cache, once per host: processes of one host that have opened the same file share its
+// pages and attributes.
 #include <vector>
 
 #include "base/error.h"
@@ -15,7 +16,7 @@ namespace {
 /// What a member publishes about its open file.
 struct SyncPlace {
     uint64_t device = 0, inode = 0;
-    uint64_t for_host = 0;  ///< OpenFile::syncs_for_host()
+    uint64_t for_host = 0;  ///< whether it syncs for its host, and how it caches the file; 0: only for itself
     bool operator==(const SyncPlace&) const = default;
 };
 
@@ -30,7 +31,8 @@ int leader_of(const comm::Group& group, const std::vector<SyncPlace>& places, in
 /// Chooses the leaders on all members. Collective.
 int choose_leaders(File& file) {
     SyncPlace mine{file.device, file.inode, 0};
-    mine.for_host = system_call([&] { return file.system->syncs_for_host(); });
+    mine.for_host = system_call(
+        [&] { return file.system->syncs_for_host() ? 1 + static_cast<uint64_t>(file.system->caching()) : uint64_t{0}; });
     std::vector<SyncPlace> places;
     const int failed = gather(file, mine, places);
     const collective::ErrorHere here(failed);

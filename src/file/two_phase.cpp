@@ -212,10 +212,10 @@ int64_t longest_block(int64_t most, const RangeSummary& all, const View& v) {
     return std::min(most, std::max(wanted, all.unit));
 }
 
-/// Renews the caches of all members' hosts.
+/// Renews the caches of all members' hosts. After the first MPI_File_sync each member knows whether another one does so for it.
 Task renew_all_caches(File& file, View v, bool writes) {
     int system_error = 0;
-    co_await renew_cache(file, system_error);
+    if (file.sync_leader < 0 || file.sync_leader == v.me) co_await renew_cache(file, system_error);
     co_return co_await agree_on_transfer(v, file, system_error, MPI_SUCCESS, writes);
 }
 

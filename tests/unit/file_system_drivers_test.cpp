@@ -50,6 +50,7 @@ TEST_P(Drivers, WriteReadSizeSyncLockAndClose) {
         EXPECT_GE(bytes, offset + static_cast<int64_t>(sizeof text));
     }
     EXPECT_EQ(file->sync(), 0);
+    EXPECT_TRUE(file->syncs_for_host());  // it is not on FUSE
     EXPECT_EQ(file->preallocate(3 << 20), 0);
     EXPECT_EQ(file->resize(100), 0);
     EXPECT_EQ(file->lock({0, 10}, true), 0);

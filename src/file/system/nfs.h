@@ -26,7 +26,6 @@ class NfsFile : public PosixFile {
     int size(int64_t& bytes) override;
     int preallocate(int64_t bytes) override;
     int sync() override;
-    bool syncs_for_host() override { return false; }  // its file systems include FUSE
     int lock(Extent range, bool exclusive) override;
     int unlock(Extent range) override;
     int close() override;

@@ -84,7 +84,8 @@ bool PosixFile::is_on_fuse() const {
     return ::fstatfs(descriptor_, &status) != 0 || static_cast<uint32_t>(status.f_type) == kFuse;
 }
 
-// The processes of a host share the file's pages, and fdatasync(2) stores all of them. With FUSE it may store the data of one open file only.
+// The processes of a host share the file's pages and attributes, and fdatasync(2) stores all pages. With FUSE it may store the data of one open
+// file only.
 bool PosixFile::syncs_for_host() { return !is_on_fuse(); }
 
 int PosixFile::lock(Extent range, bool exclusive) { return lock_range(descriptor_, range, exclusive); }
