@@ -32,7 +32,7 @@ import uuid
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 PROBE = str(BUILD / "tests" / "launch" / "probe")
-LIMIT = 120  # seconds for anything
+LIMIT = 240  # seconds for anything
 PATIENCE_MS = 200  # after which mpiexec passes on a line that a rank has begun (launch/process/output.cpp)
 
 

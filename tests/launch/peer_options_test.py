@@ -21,7 +21,7 @@ TABLE = SOURCE / "src/launch/client/peer_options.def"
 sys.path.insert(0, str(SOURCE / "tools/manual"))
 import peer_options  # noqa: E402
 
-LIMIT = 60  # seconds for anything
+LIMIT = 240  # seconds for anything
 
 
 def run(*command, **options):

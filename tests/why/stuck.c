@@ -143,7 +143,7 @@ static void file_ordered(void) {
 // Gets on twice a second, for longer than the reporting delay.
 static void goes_on(void) {
     for (int i = 0; i < 14; i++) {
-        if (rank == 0) poll(NULL, 0, 500);
+        if (rank == 0) poll(NULL, 0, 1000);
         for (int to = 1; rank == 0 && to < size; to++) send_to(to, i, MPI_COMM_WORLD);
         if (rank != 0) receive(0, i, MPI_COMM_WORLD);
     }

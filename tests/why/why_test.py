@@ -270,7 +270,7 @@ class Told(unittest.TestCase):
 
     def test_no_hang_report_while_somebody_gets_on(self):
         result = subprocess.run([MPIEXEC, "-n", "2", STUCK, "goes_on"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "4"}, check=False)
+                                timeout=LIMIT, env={**os.environ, "STARLING_HANG_REPORT": "10"}, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
