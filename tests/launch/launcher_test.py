@@ -620,6 +620,13 @@ class Output(Case):
             self.assertNotIn(b"ranka", piece)
         self.assertEqual(process.wait(LIMIT), 128 + signal.SIGTERM)
 
+    def test_a_rank_that_writes_much_gets_a_larger_pipe(self):
+        rank = pathlib.Path(self.directory, "much.py")
+        rank.write_text("import fcntl, os\nwhile fcntl.fcntl(1, 1032) <= 65536:  # F_GETPIPE_SZ\n"
+                        "    os.write(1, (b'x' * 79 + b'\\n') * 2000)\n")
+        code, out, err = self.run_command("sh", "-c", f"{MPIEXEC} -n 2 {sys.executable} {rank} | grep -vxc '{'x' * 79}'")
+        self.assertEqual((code, out, err), (1, "0\n", ""))  # grep: no other line
+
     def test_last_words_come_before_what_mpiexec_says(self):
         file = pathlib.Path(self.directory, "both")
         self.run_command("sh", "-c", f"{MPIEXEC} -n 2 sh -c '[ $STARLING_RANK = 0 ] && exec sleep 60; seq 1 2000; exit 3' > {file} 2>&1")

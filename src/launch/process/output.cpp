@@ -24,15 +24,19 @@ namespace starling::launch {
 namespace {
 
 constexpr size_t kBuffer = 64 * 1024;  // capacity of a pipe
-// Capacity of the output's pipe once much is written to it. A full pipe takes only small pieces, and for each the writer and the reader
-// would wait for the pipe's lock.
-constexpr size_t kLargePipe = 256 * 1024, kMuchPending = 32 * 1024;
+// Capacity of the output's pipe once much is written to it. A pipe that is more than half full takes only small pieces, and for each the
+// writer and the reader would wait for the pipe's lock.
+constexpr size_t kLargePipe = 1024 * 1024, kMuchPending = 32 * 1024;
+// Capacity of the pipes of so many ranks once they were full, so that their writers sleep less often. A user's pipes of more than 64 MB in
+// total make the kernel keep all new ones of that user tiny.
+constexpr size_t kLargeSource = 256 * 1024;
+constexpr int kMostLargeSources = 32;
 constexpr size_t kLongestLine = 64 * 1024;     // limit of a line; longer lines are split
 constexpr size_t kEnoughPending = 256 * 1024;  // unwritten bytes beyond which the ranks' pipes are not read
 constexpr size_t kMostRest = 1024 * 1024;      // limit for the rest of a pipe (its capacity): some processes write without end
 constexpr std::chrono::milliseconds kPatience{200}, kShortPatience{20}, kLongPatience{1000};
-constexpr uint64_t kBlock = 4096;  ///< block size of the C library when it writes to a pipe
-constexpr int kLastWait = 2000;    ///< ms to wait for a reader that takes nothing, at the end
+constexpr uint64_t kBlock = 4096;                       ///< block size of the C library when it writes to a pipe
+constexpr int kLastWait = 2000;                         ///< ms to wait for a reader that takes nothing, at the end
 constexpr std::chrono::milliseconds kReaderCheck{250};  ///< period of check_readers()
 
 // Other processes share the open file description, so it must not be made non-blocking. Opens the same file again instead.
@@ -231,8 +235,17 @@ bool OutputTagger::read_some(OutputSource& source, size_t& bytes) {
     if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all processes have closed the terminal's other end
     if (n == 0) return false;
     bytes = static_cast<size_t>(n);
+    if (bytes == kBuffer && !std::exchange(source.was_full, true)) enlarge_pipe(source);
     add_text(source, {buffer_.data(), bytes});
     return true;
+}
+
+// Enlarges the pipe of a rank that writes faster than the pipe is read. The user's limit for pipes may forbid it.
+void OutputTagger::enlarge_pipe(const OutputSource& source) {
+    const auto large = std::count_if(sources_.begin(), sources_.end(), [](const OutputSource& each) { return each.was_full; });
+    const int bytes = fcntl(source.fd, F_GETPIPE_SZ);  // pages of 64 KB make it larger from the start
+    if (bytes < static_cast<int>(kLargeSource) && large <= kMostLargeSources)
+        fcntl(source.fd, F_SETPIPE_SZ, static_cast<int>(kLargeSource));
 }
 
 void OutputTagger::read_rest(OutputSource& source) {

@@ -113,11 +113,13 @@ class OutputTagger {
         std::string line;                 ///< text of the line that is not finished yet
         EventLoop::TimerId patience = 0;  ///< timer after which an unfinished line is passed on
         EventLoop::Clock::time_point last_text{};
-        uint64_t bytes = 0;  ///< total number of bytes read from the pipe
+        uint64_t bytes = 0;     ///< total number of bytes read from the pipe
+        bool was_full = false;  ///< true: the pipe was full once
     };
 
     void on_readable(OutputSource& source);
     bool read_some(OutputSource& source, size_t& bytes);
+    void enlarge_pipe(const OutputSource& source);
     void read_rest(OutputSource& source);
     void add_text(OutputSource& source, std::string_view text);
     void add_tagged(OutputSource& source, std::string_view text);
