@@ -21,6 +21,7 @@ using shm::claimed_from_back;
 using shm::close_verdict;
 using shm::copy_blocks;
 using shm::free_exchanged;
+using shm::kAgreementLeavers;
 using shm::kAgreementSlots;
 using shm::kCollectiveBytes;
 using shm::kOutboxBytes;

@@ -222,23 +222,5 @@ TEST(MemoryConsensus, CountsAgreementsBeyondTheWrapOfTheirNumbers) {
     EXPECT_FALSE(one.closed());
 }
 
-TEST(AgreementSlots, AreClaimedOncePerCommunicatorAndNeverAgain) {
-    struct alignas(4096) Memory {
-        std::byte bytes[shm::kRingsOffset]{};
-    };
-    const auto memory = std::make_unique<Memory>();
-    const link::SegmentRegion region(memory->bytes);
-    const auto context = [](uint64_t number) { return number << 4 | 1; };
-    std::vector<link::AgreementWords*> slots;
-    for (uint64_t i = 0; i < link::kAgreementSlots; ++i) slots.push_back(claim_words(region, context(i * i + 1)));
-    for (uint64_t i = 0; i < link::kAgreementSlots; ++i) {
-        ASSERT_NE(slots[i], nullptr);
-        EXPECT_EQ(claim_words(region, context(i * i + 1)), slots[i]);
-    }
-    EXPECT_EQ(std::set<link::AgreementWords*>(slots.begin(), slots.end()).size(), link::kAgreementSlots);
-    EXPECT_EQ(claim_words(region, context(5'000'000)), nullptr);
-    EXPECT_EQ(claim_words(region, context(5'000'000)), nullptr);
-}
-
 }  // namespace
 }  // namespace starling::collective

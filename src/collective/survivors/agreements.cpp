@@ -125,6 +125,18 @@ class GroupAgreements {
         if (find_memory() && has_failed_member()) in_memory->close();
         return in_memory.get();
     }
+    /// Lets all members vote by messages if they have found different memory, and this one waits.
+    void compare_memory() {
+        if (looked_for_memory_ && !unread.empty()) MemoryAgreements::close_others(*members, me, context, in_memory.get());
+    }
+    /// Gives the memory back, because no further agreement begins and no call waits for one. The others have read the decisions there before
+    /// they give it back, too.
+    void leave_memory() {
+        if (!unread.empty()) return;
+        in_memory.reset();
+        looked_for_memory_ = true;
+        MemoryAgreements::leave(*members, me, context);
+    }
     bool has_member_that(bool (*is_so)(const link::Process&)) const {
         for (int i = 0; i < members->size(); ++i)
             if (is_so(members->at(i))) return true;
@@ -324,9 +336,9 @@ void note_failures_everywhere() {
     for (auto& [context, group] : known_agreements.get().groups) group->note_failures();
 }
 
-// Looks every 20 ms for members that have called MPI_Finalize, as check_liveness() looks for failures. Nothing else reports them: a process
-// that ends normally is no failure.
-bool exclude_finalized_everywhere() {
+// Looks every 20 ms for members that have called MPI_Finalize, as check_liveness() looks for failures, and for members that use other memory.
+// Nothing else reports them: a process that ends normally is no failure.
+bool look_for_absent_members() {
     constexpr uint64_t kIntervalNs = 20'000'000;
     STARLING_STATE static uint32_t polls = 0;
     STARLING_STATE static uint64_t next_look = 0;
@@ -336,7 +348,10 @@ bool exclude_finalized_everywhere() {
     if (now < next_look) return false;
     next_look = now + kIntervalNs;
     bool any = false;
-    for (auto& [context, group] : known_agreements.get().groups) any |= group->exclude_finalized(polls);
+    for (auto& [context, group] : known_agreements.get().groups) {
+        group->compare_memory();
+        any |= group->exclude_finalized(polls);
+    }
     return any;
 }
 
@@ -375,7 +390,7 @@ Ballot without_failures(const GroupAgreements& group, const MemoryAgreements::Re
 /// A call that waits for a decision, until its destructor runs.
 struct WaitingCall {
     WaitingCall() {
-        progress::add_poller(exclude_finalized_everywhere);
+        progress::add_poller(look_for_absent_members);
         ++waiting_calls;
     }
     ~WaitingCall() { --waiting_calls; }
@@ -480,6 +495,7 @@ void close_agreements(const comm::Comm& comm) {
     if (!comm::is_drawn(comm.context())) return;
     const auto found = known_agreements.get().groups.find(comm.collective.context());
     if (found == known_agreements.get().groups.end()) return;
+    found->second->leave_memory();
     Known& all = known_agreements.get();
     all.closed.push_back(found->first);
     if (all.closed.size() <= kClosedKept) return;

@@ -61,16 +61,4 @@ class MemoryConsensus {
     uint32_t members_;
 };
 
-/// Returns the words of a communicator in the region of its lowest member; claims a free slot if no member has done so. Returns null if all
-/// slots are used by other communicators. The result is the same on all members, whenever they ask.
-inline link::AgreementWords* claim_words(const link::SegmentRegion& region, uint64_t context) {
-    for (uint32_t i = 0; i < link::kAgreementSlots; ++i) {
-        link::AgreementWords& words = region.agreement(static_cast<uint32_t>((context >> 4) + i) % link::kAgreementSlots);
-        uint64_t used = words.context.load();
-        if (used == 0 && words.context.compare_exchange_strong(used, context)) return &words;
-        if (used == context) return &words;
-    }
-    return nullptr;
-}
-
 }  // namespace starling::collective

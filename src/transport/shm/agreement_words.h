@@ -2,13 +2,13 @@
 // communicator's lowest member, and outlive their writers, each of which may be killed at any instruction.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 namespace starling::shm {
 
-/// A slot for the agreements of one communicator. All zero before the first use. A slot is never used again for another communicator: then
-/// two members could claim different slots for one communicator.
+/// A slot for the agreements of one communicator (collective/survivors/agreement_slot.h). All zero when it is free.
 struct AgreementWords {
     // The words that all members write in each agreement.
     alignas(64) std::atomic<uint32_t> arrived;  ///< number of members that have voted in the current agreement
@@ -20,10 +20,16 @@ struct AgreementWords {
     std::atomic<uint64_t> state;
     std::atomic<uint32_t> result_cleared;  ///< the bits that the last decision clears
     std::atomic<uint64_t> result_context;  ///< the context id that the last decision has drawn for a new communicator
+    /// A bit for each member that does not use the slot any more, for the first kAgreementLeavers members.
+    std::array<std::atomic<uint64_t>, 4> left;
 };
 static_assert(sizeof(AgreementWords) == 128);
 
-/// Number of slots in a region, and so of the communicators led by its rank that agree in memory.
+/// Number of members whose leaves a slot can count. A slot of a larger communicator stays in use.
+inline constexpr int kAgreementLeavers = 256;
+static_assert(sizeof(AgreementWords::left) * 8 == kAgreementLeavers);
+
+/// Number of slots in a region, and so of the communicators that its rank leads and that agree in memory at the same time.
 inline constexpr uint32_t kAgreementSlots = 256;
 
 }  // namespace starling::shm
