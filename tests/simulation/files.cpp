@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <random>
 
 #include "system.h"
 
@@ -20,13 +21,16 @@ namespace fs = std::filesystem;
 /// Transfers of more bytes than this may be cut. The records of shared pointers are shorter.
 constexpr size_t kWhole = 512;
 
+/// Distinguishes this program from others with the same process id, in another namespace or before this one.
+const std::string mark = std::to_string(std::random_device()());
+
 std::string folder;
 /// The processes that have open files, by descriptor.
 std::map<int, const Process*> owners;
 
 }  // namespace
 
-std::string folder_of_run(pid_t pid) { return "/dev/shm/starling-tests-simulation-" + std::to_string(pid); }
+std::string folder_of_run(pid_t pid) { return "/dev/shm/starling-tests-simulation-" + mark + "-" + std::to_string(pid); }
 
 void begin_files(pid_t pid) { folder = folder_of_run(pid); }
 
