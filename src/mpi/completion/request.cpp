@@ -176,23 +176,27 @@ bool has_lost_one(int count, const MPI_Request handles[]) {
     return false;
 }
 
-struct OverFor {
-    const MPI_Request& handle;
+/// Condition of a wait for the first request of an array, if the others are awaited after it: also holds if one of them is lost.
+struct OverOrLost {
+    int count;
+    const MPI_Request* handles;
     bool operator()() const {
-        const Request* request = pending_behind(handle);
-        return !request || request->done;
+        const Request* first = pending_behind(handles[0]);
+        return !first || first->done || has_lost_one(count, handles);
     }
 };
-constinit const progress::WaitSite kSharedWaitSite{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
-    if (const Request* request = pending_behind(static_cast<const OverFor*>(argument)->handle))
+constinit const progress::WaitSite kFirstWaitSite{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
+    if (const Request* request = pending_behind(static_cast<const OverOrLost*>(argument)->handles[0]))
         message::report_request(request, teller);
 }};
 
-[[gnu::noinline]] Request* wait_beside_threads(Request& request, const MPI_Request& handle) {
-    if (progress::flags_are_awaited()) progress::wait_for_flags_first(request);
-    const OverFor over{handle};
-    while (!over()) progress::wait_until(over, kSharedWaitSite);
-    return pending_behind(handle);
+/// Waits for the first request of an array, which is pending, or until one of the array is lost. Other threads may end requests meanwhile.
+/// Returns the first request, or null if it has been ended.
+[[gnu::noinline]] Request* wait_for_first(int count, const MPI_Request handles[]) {
+    if (progress::flags_are_awaited()) progress::wait_for_flags_first(*from_handle(handles[0]));
+    const OverOrLost over{count, handles};
+    while (!over()) progress::wait_until(over, kFirstWaitSite);
+    return pending_behind(handles[0]);
 }
 
 /// Polls for the message of a suspended receive. Returns the request, after the transfer if the message has arrived; null if another thread
@@ -200,7 +204,7 @@ constinit const progress::WaitSite kSharedWaitSite{.report_wait = [](const void*
 [[gnu::noinline]] Request* poll_for_suspended(const MPI_Request& handle) {
     progress::test();
     Request* const request = pending_behind(handle);
-    return !request || request->done ? request : wait_beside_threads(*request, handle);
+    return !request || request->done ? request : wait_for_first(1, &handle);
 }
 
 /// Waits for a pending request and returns it, or null if another thread has ended it meanwhile.
@@ -208,32 +212,9 @@ inline Request* wait_for(Request& request, const MPI_Request& handle) {
     if (request.done) [[likely]]
         return is_settled(request) ? &request : poll_for_suspended(handle);
     if (program_threads_at_once()) [[unlikely]]
-        return wait_beside_threads(request, handle);
+        return wait_for_first(1, &handle);
     progress::wait(request, kWaitSite);
     return &request;
-}
-
-/// Condition of a wait for the first request of an array, if the others are awaited after it: also holds if one of them is lost.
-struct OverOrLost {
-    int count;
-    const MPI_Request* handles;
-    bool operator()() const { return OverFor{handles[0]}() || has_lost_one(count, handles); }
-};
-constinit const progress::WaitSite kWaitallSite{.report_wait = [](const void* argument, progress::WaitReporter& teller) {
-    if (const Request* request = pending_behind(static_cast<const OverOrLost*>(argument)->handles[0]))
-        message::report_request(request, teller);
-}};
-
-/// Waits for the first request of an array, which is pending, until one of the array is lost. Returns the first one, or null if another
-/// thread has ended it meanwhile.
-Request* wait_for_first(int count, const MPI_Request handles[]) {
-    Request& request = *from_handle(handles[0]);
-    if (request.done) return wait_for(request, handles[0]);
-    if (progress::flags_are_awaited()) progress::wait_for_flags_first(request);
-    const OverOrLost over{count, handles};
-    do progress::wait_until(over, kWaitallSite);
-    while (program_threads_at_once() && !over());
-    return pending_behind(handles[0]);
 }
 
 /// Ends all requests, and waits for them before if `waits`; else all must be done, or one lost. After a failure of a process it does not
@@ -247,7 +228,8 @@ int finish_all(int count, MPI_Request handles[], MPI_Status* statuses, bool wait
         MPI_Status* status = statuses ? &statuses[i] : nullptr;
         Request* request = from_handle(handles[i]);
         int error = MPI_SUCCESS;
-        if (waits && !lost && is_pending(request)) request = wait_for_first(count - i, handles + i);
+        if (waits && !lost && is_pending(request))
+            request = request->done ? wait_for(*request, handles[i]) : wait_for_first(count - i, handles + i);
         if (is_pending(request) && !request->done) [[unlikely]] {
             lost = true;
             error = MPI_ERR_PENDING;
