@@ -336,6 +336,23 @@ TEST(Session, APeerThatPollsRarelyDoesNotTimeOut) {
     EXPECT_EQ(network.ends[0]->given_up, 0);
 }
 
+// A loss must have no effect on the failure detection after a pause: two processes on a bad network that exchange a few messages from time to
+// time never give each other up.
+TEST(Session, APairWithPausesDoesNotTimeOut) {
+    Network network(17);
+    network.weather = {.lost = 30, .doubled = 10, .jitter = 200 * kMicrosecond};
+    uint64_t number[2] = {};
+    for (int round = 0; round < 20'000; ++round) {
+        for (int from = 0; from < 2; ++from)
+            for (uint64_t left = network.random() % 3; left > 0; --left) ASSERT_TRUE(network.send(from, number[from]++, 100));
+        // Often the next message follows when the timeout since the last one is about to pass.
+        const uint64_t soon = network.random() % (100 * kMillisecond);
+        const uint64_t pause = network.random() % 2 ? network.ends[0]->timeout - soon : network.random() % kSecond;
+        network.run_until(network.now + pause);
+        ASSERT_EQ(network.ends[0]->given_up + network.ends[1]->given_up, 0) << "round " << round;
+    }
+}
+
 TEST(Session, KeepalivesOfTheDaemonKeepAComputingPeerAlive) {
     Network network(10);
     Exchange exchange(network, 50'000, 3000, false);

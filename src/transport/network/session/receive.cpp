@@ -83,6 +83,7 @@ bool Session::handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t
             owed_.twice = true;
             want_ack(now);
             // Note the time: a duplicate shows that some or all of our acknowledgements do not arrive.
+            duplicate_at_ = now;
             if (undelivered_since_ == 0) undelivered_since_ = now;
             return true;
         case Reassembly::ReassemblyResult::beyond:

@@ -149,9 +149,11 @@ void Session::confirm_alive(uint64_t now, bool looks) {
     if (undelivered_since_ == 0) undelivered_since_ = now;
 }
 
+uint64_t Session::undelivered_since() const { return std::max(undelivered_since_, waiting_since_); }
+
 void Session::forgive(uint64_t away, uint64_t now) {
     vouched_at_ = std::min(silent_since() + away, now);
-    if (undelivered_since_ != 0) undelivered_since_ = std::min(undelivered_since_ + away, now);
+    if (undelivered_since_ != 0) undelivered_since_ = std::min(undelivered_since() + away, now);
 }
 
 uint64_t Session::round_trip() const {
@@ -208,7 +210,7 @@ void Session::revive(uint64_t key, SessionReceiver new_receiver, void* new_user)
     key_ = key;
     receiver = new_receiver;
     user = new_user;
-    last_received_at_ = vouched_at_ = peer_polled_at_ = 0;
+    last_received_at_ = vouched_at_ = peer_polled_at_ = duplicate_at_ = 0;
 }
 
 void Session::fail(SessionFailure why) {

@@ -264,6 +264,8 @@ class Session : private PacketSink {
     void probe_suspended(uint64_t now);
     bool waiting() const { return waiting_since_ != 0; }
     uint64_t silent_since() const;
+    /// Returns the start of the interval after which a live peer that receives nothing is given up; undelivered_since_ is not 0.
+    uint64_t undelivered_since() const;
     bool is_abandoned(uint64_t now);
 
     SessionEnvironment& outside_;
@@ -303,6 +305,7 @@ class Session : private PacketSink {
     uint64_t answered_at_ = 0;        ///< time (ns) when the peer last answered a datagram of ours
     uint64_t peer_polled_at_ = 0;     ///< time (ns) when the peer is last known to have polled its sockets
     uint64_t probe_at_ = 0;           ///< time (ns) of the next probe of suspended paths; 0: never
+    uint64_t duplicate_at_ = 0;       ///< time (ns) when the peer last repeated a datagram that had arrived
     uint64_t undelivered_since_ = 0;  ///< time (ns) since which the live peer has received nothing; 0: it receives our data
     SessionFailure failure_ = SessionFailure::none;
     bool dead_ = false;

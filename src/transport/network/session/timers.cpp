@@ -37,7 +37,7 @@ uint64_t Session::deadline() const {
         if (is_timed(path)) at = earlier(at, path.timeout_at(hold_));
     at = earlier(at, carriers_late_at());
     if (waiting()) at = earlier(at, silent_since() + outside_.timeout);
-    if (undelivered_since_ != 0) at = earlier(at, undelivered_since_ + outside_.timeout);
+    if (undelivered_since_ != 0) at = earlier(at, undelivered_since() + outside_.timeout);
     return at;
 }
 
@@ -58,10 +58,11 @@ bool Session::is_abandoned(uint64_t now) {
         fail(SessionFailure::silent);
         return true;
     }
-    if (undelivered_since_ == 0 || undelivered_since_ + outside_.timeout > now) return false;
-    // Fail only if the peer has polled its socket or sent something in the second half of the interval; otherwise it may have been
-    // computing.
-    if (std::max(last_received_at_, peer_polled_at_) >= undelivered_since_ + outside_.timeout / 2) {
+    if (undelivered_since_ == 0 || undelivered_since() + outside_.timeout > now) return false;
+    // Fail only if there was a sign in the second half of the interval. While data waits, the peer has polled its socket or sent something;
+    // otherwise it may have been computing. While no data waits, the peer has repeated a datagram; otherwise it has our acknowledgement.
+    const uint64_t sign = waiting() ? std::max(last_received_at_, peer_polled_at_) : duplicate_at_;
+    if (sign >= undelivered_since() + outside_.timeout / 2) {
         fail(SessionFailure::unreachable);
         return true;
     }
