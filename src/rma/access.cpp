@@ -190,6 +190,15 @@ bool advance(Target& target) {
     return any;
 }
 
+}  // namespace
+
+int why_ended(const link::Peer& peer) {
+    if (peer.dead) return link::why_dead(peer, static_cast<int>(peer.rank));
+    return fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", peer.rank);
+}
+
+namespace {
+
 /// Ends the accesses that use packets with an error and its text.
 void end_all(Target& target, int error, const std::string& sentence) {
     for (Target::Accesses* list : {&target.issued, &target.waiting})
@@ -202,9 +211,9 @@ void end_all(Target& target, int error, const std::string& sentence) {
         }
 }
 
-void end_all_of_dead(Target& target) {
-    const std::string rank = std::to_string(target.peer->rank);
-    end_all(target, MPI_ERR_PROC_ABORTED, "rank " + rank + " has ended while its memory was accessed");
+void end_all_of_ended(Target& target) {
+    const int error = why_ended(*target.peer);
+    end_all(target, error, std::string(failure_text()));
 }
 
 void refused(Access& access) {
@@ -367,7 +376,7 @@ bool poll_accesses() {
         Target* next = active->next(target);
         // After a failure a process may finalize while another one still uses a window; end the accesses to such a process.
         if (link::has_finalized(*target->peer)) {
-            end_all_of_dead(*target);
+            end_all_of_ended(*target);
             any = true;
         } else {
             any |= advance(*target);

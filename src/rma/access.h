@@ -177,8 +177,9 @@ bool move_block(Target& target, AccessOperation operation, void* here, uint64_t 
 bool start_by_device(Access& access, Target& target);
 /// Handles the owner's answer to the request for its region; null: refused.
 void handle_device_region(Access& asked, const link::Packet* answer);
-// Used by rdma_access.cpp: begin() registers an access for answers, finish() ends it, issue_as_packets() sends it, and send_question()
-// requests the region.
+// Used by rdma_access.cpp: why_ended() returns the error of accesses to a process that is dead or has finalized, begin() registers an access
+// for answers, finish() ends it, issue_as_packets() sends it, and send_question() requests the region.
+int why_ended(const link::Peer& peer);
 void begin(Access& access, Target& target);
 void finish(Access& access, int error);
 void issue_as_packets(Access& access);

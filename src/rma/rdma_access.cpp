@@ -40,8 +40,7 @@ void settle(transport::Completion& completion) {
     --target.device.open;
     if (!completion.error) return finish(access, MPI_SUCCESS);
     clear_failure();
-    if (target.peer->dead)
-        return finish(access, fail(MPI_ERR_PROC_ABORTED, "rank %u has ended while its memory was accessed", target.peer->rank));
+    if (target.peer->dead) return finish(access, why_ended(*target.peer));
     issue_as_packets(access);
 }
 

@@ -214,6 +214,7 @@ int gone(const WindowTarget& remote) {
                     "rank %d does not have this window: the creation failed on that rank because a "
                     "process died",
                     remote.rank);
+    if (remote.target.peer && remote.target.peer->dead) return link::why_dead(*remote.target.peer, remote.rank);
     return fail(MPI_ERR_PROC_ABORTED, "rank %d of the window has ended", remote.rank);
 }
 
