@@ -33,13 +33,12 @@ demo:
 	@echo "make demo, 3 of 3: rendering a picture with workers that come and go"
 	@examples/render-farm/demo $(BUILD)
 
-# The sanitizer build first: its summary comes before the closing one. Both run even if one fails, and what was skipped,
-# and why, is said at the end.
+# The build with sanitizers is compiled in processor time that the tests of the other one leave: they often wait. Both builds are tested even
+# if tests of one fail. The end of the output says what failed, what was skipped, and why.
 test:
 	@$(MAKE) --no-print-directory everything
 	@cmake --preset asan -B $(BUILD)-asan >/dev/null
-	@ninja -C $(BUILD)-asan -j $(JOBS)
-	@ASAN_OPTIONS=$(ASAN_OPTIONS) tests/suite $(SUITE) $(BUILD)-asan $(BUILD) -- -j $(JOBS)
+	@ASAN_OPTIONS=$(ASAN_OPTIONS) tests/suite $(SUITE) --beside "ninja -C $(BUILD)-asan -j $(JOBS)" $(BUILD) $(BUILD)-asan -- -j $(JOBS)
 
 # What has threads, under ThreadSanitizer; then the same jobs and one in so many of the others with a thread of the library's in every
 # process. A data race or an order of locks that may deadlock fails it, also in a process whose exit nobody asks about; a process that a test
