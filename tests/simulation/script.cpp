@@ -34,7 +34,8 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
         add_replacement(Random(seed ^ 0x5ab5));
     // Residues of no seed that has found a defect before.
     const uint64_t of_29 = seed % 29;
-    const bool may_have_files = of_29 == 13 || (mortal && (of_29 == 6 || of_29 == 19 || of_29 == 22 || of_29 == 24 || of_29 == 26));
+    const bool may_have_files =
+        of_29 == 13 || (mortal && (of_29 == 6 || of_29 == 19 || of_29 == 22 || of_29 == 24 || of_29 == 26));
     const bool has_last = !steps.empty() && (steps.back().kind == Kind::survive || steps.back().kind == Kind::replace);
     if (kHasThreads && !plain && may_have_files && !has_last) add_files(Random(seed ^ 0xf11e5));
     // Devices are drawn from a separate sequence, so that older seeds keep their meaning.
@@ -46,6 +47,7 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     set_turns(Random(seed ^ 0x7a9b));
     if (has_devices) set_devices(Random(seed ^ 0x7e6c));
     if (kHasThreads && !plain && (seed % 13 == 0 || seed % 13 == 5)) set_threads(Random(seed ^ 0x74ead));
+    if (seed % 37 == 11 || seed % 37 == 28) add_absences(Random(seed ^ 0xab5e));
 }
 
 Script Script::with_devices(uint32_t ranks, uint32_t hosts) {
@@ -179,6 +181,18 @@ void Script::set_devices(Random random) {
         if (!comes) faults.push_back({Fault::Kind::device_out, begin, host, rail, 0});
         faults.push_back({Fault::Kind::device_in, end, host, rail, 0});
     }
+}
+
+// Lets ranks compute for about the timeout of a peer that acknowledges nothing. Meanwhile pairs of other ranks wait and have nothing to send
+// to each other; a time that one of them noted before the pause must not count afterwards. Ranks that poll all the time would take the
+// simulator minutes.
+void Script::add_absences(Random random) {
+    constexpr uint64_t kTimeout = 10'000 * kMs;
+    const bool polls = std::find(settings.begin(), settings.end(),
+                                 std::pair<std::string, std::string>("STARLING_WAIT", "poll")) != settings.end();
+    if (placement.hosts < 2 || polls) return;
+    for (Step& step : steps)
+        if (step.kind == Kind::compute && random.one_in(2)) step.ns = kTimeout - random.below(100 * kMs);
 }
 
 // A thread of the library moves messages beside each rank, or carries out accesses of other hosts to windows.

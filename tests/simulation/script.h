@@ -166,6 +166,7 @@ struct Script {
     void set_turns(Random random);
     void set_devices(Random random);
     void set_threads(Random random);
+    void add_absences(Random random);
     void trouble(Random& random);
     void move_deaths(Random random);
     void write(Random& random);

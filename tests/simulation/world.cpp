@@ -341,6 +341,7 @@ void World::compute(uint64_t ns) {
         me.futex = &me.sleep;  // no process wakes this word, so the sleep lasts
         sleep_until(end);
     }
+    me.lapsed = 0;  // a rank that computes waits for no ring
 }
 
 void World::finish() {
