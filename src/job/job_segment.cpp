@@ -135,6 +135,18 @@ bool consistent(const JobHeader& header, uint64_t bytes) {
 
 }  // namespace
 
+void learn(std::atomic<uint32_t>& entry, PortWord news) {
+    uint32_t known = entry.load(std::memory_order_relaxed);
+    uint32_t merged = 0;
+    do {
+        const PortWord before = PortWord::of(known);
+        const PortWord after{.port = news.port != 0 ? news.port : before.port,
+                             .state = std::max(before.state, news.state),
+                             .is_final = before.is_final || news.is_final};
+        merged = after.word();
+    } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
+}
+
 uint32_t usable_cores() {
     cpu_set_t usable;
     return sched_getaffinity(0, sizeof usable, &usable) == 0 ? static_cast<uint32_t>(CPU_COUNT(&usable)) : 1;

@@ -137,12 +137,18 @@ struct PortWord {
     enum RankLiveness : uint32_t { unknown = 0, running = 1, finalized = 2, failed = 3 };
     uint16_t port = 0;  ///< UDP port, host byte order; 0: not known
     RankLiveness state = unknown;
+    /// Whether a finalized rank stays so: it has called MPI_Finalize or has exited. Without this it may open another session.
+    bool is_final = false;
 
     static PortWord of(uint32_t word) {
-        return {static_cast<uint16_t>(word & 0xffff), static_cast<RankLiveness>(word >> 16 & 3)};
+        return {static_cast<uint16_t>(word & 0xffff), static_cast<RankLiveness>(word >> 16 & 3), (word >> 18 & 1) != 0};
     }
-    uint32_t word() const { return port | static_cast<uint32_t>(state) << 16; }
+    uint32_t word() const { return port | static_cast<uint32_t>(state) << 16 | static_cast<uint32_t>(is_final) << 18; }
 };
+
+/// Merges news about a rank into its entry of the address table, which other processes may change meanwhile. Entries only gain information: a
+/// port may have arrived earlier in a datagram, and a rank that has ended stays so.
+void learn(std::atomic<uint32_t>& entry, PortWord news);
 
 /// Returns the number of cores that this process may use: the default number of slots of a host.
 uint32_t usable_cores();

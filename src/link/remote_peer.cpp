@@ -107,10 +107,7 @@ void notify_finalized() {
 
 void on_farewell(Peer& peer, const Packet&) {
     if (is_here(peer)) return;
-    job::PortWord word = word_of(peer);
-    if (word.state >= job::PortWord::finalized) return;
-    word.state = job::PortWord::finalized;
-    peer.job.segment().port(peer.rank).store(word.word());
+    job::learn(peer.job.segment().port(peer.rank), {.state = job::PortWord::finalized, .is_final = true});
 }
 
 }  // namespace starling::link

@@ -200,8 +200,8 @@ uint64_t next_deadline() {
     return first;
 }
 
-void publish_state(bool finalized) {
-    for (transport::Transport* transport : *transports) transport->announce(finalized);
+void publish_state(job::PortWord state) {
+    for (transport::Transport* transport : *transports) transport->announce(state);
 }
 
 void flush_transports() {

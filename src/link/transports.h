@@ -39,8 +39,8 @@ uint64_t next_deadline();
 /// Sets the one function that returns the next deadline of the rooms above link.
 void add_deadline(uint64_t (*when)());
 
-/// Publishes to peers whether this process has called MPI_Finalize.
-void publish_state(bool finalized);
+/// Publishes to processes on other hosts whether this process takes part in communication. The port of `state` is not used.
+void publish_state(job::PortWord state);
 /// Sends everything that was held back for batching. Called when this process will not poll for a long time, or never again.
 void flush_transports();
 /// Requests acknowledgements and sends everything that was held back. Called when this process waits only for its data to be acknowledged.

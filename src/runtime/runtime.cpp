@@ -50,10 +50,16 @@ STARLING_STATE pid_t process = 0;  ///< the process that called MPI_Init: a fork
 STARLING_STATE int users = 0;      ///< number of users: MPI_Init's world until it ends, and open sessions
 STARLING_STATE bool over = false;  ///< whether a user was released for good, so that the library cannot start again
 
-void set_state(job::RankState state) {
+void set_state(job::RankState state, job::PortWord published) {
     const link::Process& me = link::self();
     me.job->segment().cell(me.rank).state.store(state);
-    link::publish_state(state >= job::RankState::finalized);
+    link::publish_state(published);
+}
+
+void set_running() { set_state(job::RankState::initialized, {.state = job::PortWord::running}); }
+
+void set_finalized(bool is_final) {
+    set_state(job::RankState::finalized, {.state = job::PortWord::finalized, .is_final = is_final});
 }
 
 /// Two users of the library may each have a thread inside at the same time, whatever thread level each of them requests.
@@ -110,7 +116,7 @@ int start(int required) {
     // The count comes first: parents take a process that is initialized and not counted for one that ended before it arrived.
     const bool last_here = dynamic::count_arrival();
     delay_at("between the arrival and the state");
-    set_state(job::RankState::initialized);
+    set_running();
     if (last_here) dynamic::notify_parents_of_arrival();
     return MPI_SUCCESS;
 }
@@ -137,7 +143,7 @@ void stop() {
         finish_profile();
         link::notify_finalized();
         progress::stop();
-        set_state(job::RankState::finalized);
+        set_finalized(true);
         phase = LibraryPhase::finalized;
     }
     bootstrap::leave_manager();
@@ -151,13 +157,13 @@ void pause() {
     finish_profile();
     link::flush_transports();
     progress::stop();
-    set_state(job::RankState::finalized);
+    set_finalized(false);
 }
 
 void resume() {
     Lock lock;
     progress::start();
-    set_state(job::RankState::initialized);
+    set_running();
 }
 
 /// Removes a user, unless it is the last one and still has to wait for something; then returns false.

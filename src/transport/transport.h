@@ -136,8 +136,8 @@ class Transport {
     /// Frees the transport's state of a job that has ended. All paths to the job are closed and about to be detached, and no later call
     /// names it.
     virtual void forget(job::JobId job) { (void)job; }
-    /// Publishes, for processes that ask, that this process can be reached, or has finalized.
-    virtual void announce(bool finalized) { (void)finalized; }
+    /// Publishes, for processes that ask, that this process can be reached, or has finalized. The port of `state` is not used.
+    virtual void announce(job::PortWord state) { (void)state; }
 
     // Interfaces for further capabilities; null: the transport lacks the capability.
     virtual Connector* connector() { return nullptr; }

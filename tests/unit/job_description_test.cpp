@@ -1,6 +1,8 @@
 // A job's description: encoding, checks, and the segments of its hosts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
 #include <set>
@@ -146,7 +148,20 @@ TEST(PortWord, KeepsPortAndState) {
     const PortWord word{54321, PortWord::finalized};
     EXPECT_EQ(PortWord::of(word.word()).port, 54321);
     EXPECT_EQ(PortWord::of(word.word()).state, PortWord::finalized);
+    EXPECT_FALSE(PortWord::of(word.word()).is_final);
+    EXPECT_TRUE(PortWord::of(PortWord{1, PortWord::finalized, true}.word()).is_final);
     EXPECT_EQ(PortWord::of(0).state, PortWord::unknown);
+}
+
+TEST(PortWord, LearnsNewsInAnyOrder) {
+    std::vector<PortWord> news = {{0, PortWord::finalized, true}, {54321, PortWord::running}, {0, PortWord::failed}};
+    const auto precedes = [](const PortWord& a, const PortWord& b) { return a.state < b.state; };
+    std::sort(news.begin(), news.end(), precedes);
+    do {
+        std::atomic<uint32_t> entry = 0;
+        for (const PortWord& one : news) learn(entry, one);
+        EXPECT_EQ(entry.load(), (PortWord{54321, PortWord::failed, true}.word()));
+    } while (std::next_permutation(news.begin(), news.end(), precedes));
 }
 
 }  // namespace

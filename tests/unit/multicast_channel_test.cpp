@@ -229,7 +229,7 @@ TEST(MulticastChannel, AMemberThatLeftStillAcknowledgesForThoseBelowEndedMembers
         if (node.rank == kEnds) {
             node.wait_for([&] { return node.board.arrived[2].load() == 4; });
             node.board.arrived[1].fetch_add(1);
-            link::publish_state(true);
+            link::publish_state({.state = job::PortWord::finalized});
             _exit(0);
         }
         node.meet(1, node.rank == kDeaf ? kMembers : kMembers - 1);

@@ -28,8 +28,11 @@ PortWord word_of(const job::JobSegment& segment, uint32_t rank) {
             word.state = word.port != 0 ? PortWord::running : PortWord::unknown;
             break;
         case RankState::finalized:
+            word.state = PortWord::finalized;
+            break;
         case RankState::exited:
             word.state = PortWord::finalized;
+            word.is_final = true;
             break;
         case RankState::failed:
         case RankState::not_started:
@@ -43,18 +46,6 @@ bool is_known(const job::JobSegment& segment, uint32_t rank) {
     return PortWord::of(segment.port(rank).load(std::memory_order_acquire)).state != PortWord::unknown;
 }
 
-// Merges news into a table entry. Entries only gain information: a port may have arrived earlier in a datagram, and a rank that has ended
-// stays so.
-void learn(std::atomic<uint32_t>& entry, PortWord news) {
-    uint32_t known = entry.load(std::memory_order_relaxed);
-    uint32_t merged = 0;
-    do {
-        const PortWord before = PortWord::of(known);
-        const PortWord after{news.port != 0 ? news.port : before.port, std::max(before.state, news.state)};
-        merged = after.word();
-    } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));
-}
-
 // Merges hosts' answers into the port table. `by_host`: by index in the host table; null: no answer.
 void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& by_host) {
     for (uint64_t i = 0; i < segment.header().runs; ++i) {
@@ -62,7 +53,7 @@ void learn(const job::JobSegment& segment, const std::vector<const HostPorts*>& 
         const HostPorts* ports = by_host[run.host];
         if (!ports) continue;
         for (uint32_t j = 0; j < run.count && run.local + j < ports->words.size(); ++j)
-            learn(segment.port(run.first + j * run.stride), PortWord::of(ports->words[run.local + j]));
+            job::learn(segment.port(run.first + j * run.stride), PortWord::of(ports->words[run.local + j]));
     }
 }
 

@@ -144,7 +144,7 @@ int Network::open(const transport::ProcessAddress& self, transport::Sink& sink, 
     if (config().verbs != VerbsUse::off && !ports && !verbs::has_device()) made->devices_at_ = now_ns() + kDevicesInterval;
     if (ports) made->adopt(std::move(ports));
     out = made.release();
-    out->announce(false);
+    out->announce({.state = job::PortWord::running});
     return MPI_SUCCESS;
 }
 
@@ -184,9 +184,9 @@ EndpointUpcalls Network::upcalls() {
     return all;
 }
 
-void Network::announce(bool finalized) {
-    const job::PortWord word{endpoint_->port(), finalized ? job::PortWord::finalized : job::PortWord::running};
-    self_.segment->port(self_.rank).store(word.word());
+void Network::announce(job::PortWord state) {
+    state.port = endpoint_->port();
+    self_.segment->port(self_.rank).store(state.word());
 }
 
 int Network::attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) {

@@ -99,7 +99,7 @@ class Network final : public transport::Transport,
     int attach(const transport::ProcessAddress& to, void* user, transport::Path*& out) override;
     void detach(transport::Path& path) override;
     void forget(job::JobId job) override { endpoint_->forget(job); }
-    void announce(bool finalized) override;
+    void announce(job::PortWord state) override;
     bool poll(PollUrgency look) override;
     uint64_t next_deadline() const override;
     transport::Connector* connector() override { return this; }
