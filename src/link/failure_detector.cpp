@@ -124,6 +124,13 @@ bool has_finalized(const Process& process) {
     return job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).state >= job::PortWord::finalized;
 }
 
+bool has_left(const Process& process) {
+    if (!has_finalized(process)) return false;
+    job::JobSegment& segment = process.job->segment();
+    return segment.is_local(process.rank) ||
+           job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).is_final;
+}
+
 // This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the
 // doorbell is rung. A ring while the owner is awake does not end a later sleep, so each sleep needs this check.
 bool deaths_are_news() {

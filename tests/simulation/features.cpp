@@ -7,7 +7,7 @@ namespace starling::simulation {
 const char* name_of(Feature feature) {
     static constexpr const char* kNames[kFeatures] = {"windows",    "symmetric", "multicast", "plans", "devices", "persistent",
                                                       "encryption", "deaths",    "spawn",     "ports", "threads", "turns",
-                                                      "survival",   "replace",   "keep",      "files"};
+                                                      "survival",   "replace",   "keep",      "files", "leaving"};
     return kNames[static_cast<int>(feature)];
 }
 

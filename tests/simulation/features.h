@@ -23,9 +23,10 @@ enum class Feature : uint8_t {
     survival,
     replace,
     keep,
-    files
+    files,
+    leaving
 };
-inline constexpr int kFeatures = 16;
+inline constexpr int kFeatures = 17;
 
 const char* name_of(Feature feature);
 

@@ -1,5 +1,5 @@
-// The last step of some runs in which ranks die: the living members of the world agree, revoke it, and shrink it, while ranks die. Every call
-// must end, and all living members must get the same results. Then one of the living members revokes a window for which the others wait.
+// The last step of some runs in which ranks die: the living members of the world agree, revoke it, and shrink it, while ranks die. In some runs
+// members finalize instead of revoking it. Every call must end, and all living members must get the same results. Then one of the living members revokes a window for which the others wait.
 
 #include "daemon.h"
 #include "player.h"
@@ -80,6 +80,7 @@ void Player::survive(const Step& step) {
     const int agreed = mpi_.Comm_agree(world, &flag);
     expect_class(agreed, "MPI_Comm_agree", {MPIX_ERR_PROC_FAILED});
     if (flag >> me_ % 31 & 1) fail_run("the agreed flag %x lacks this rank's", static_cast<unsigned>(flag));
+    if (!script_.leaving.empty() && script_.leaving[me_]) return done().add(Feature::leaving);
     if (static_cast<int>(me_) == step.from || step.count == 0) ok(mpi_.Comm_revoke(world), "MPI_Comm_revoke");
     int word = 0, sum = 0;
     if (static_cast<int>(me_) != step.from) {

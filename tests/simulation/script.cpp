@@ -28,6 +28,8 @@ Script::Script(uint64_t its_seed, uint32_t wanted_ranks, bool plain) : seed(its_
     move_deaths(Random(seed ^ 0xdea7));
     if (has_jobs_ && mortal) add_deaths_in_spawns(Random(seed ^ 0xdeb5));
     if (mortal && (seed % 28 == 15 || seed % 28 == 23)) add_survival(Random(seed ^ 0x5a1f));
+    // Residues of no seed that has found a defect before.
+    if (!steps.empty() && steps.back().kind == Kind::survive && seed % 5 >= 2) let_some_leave(Random(seed ^ 0x1ea7e));
     const uint64_t of_28 = seed % 28;
     keeps = mortal && !plain && seed % 5 != 0 && (of_28 == 11 || of_28 == 26);
     if (keeps || (mortal && !plain && seed % 5 != 0 && (of_28 == 2 || of_28 == 4 || of_28 == 9 || of_28 == 20)))
@@ -339,6 +341,19 @@ void Script::add_survival(Random random) {
     }
 }
 
+// Lets ranks finalize while the others revoke and shrink the world, but not the one that revokes it first. If the world has several hosts,
+// often all ranks of a host finalize: then no other process there can tell.
+void Script::let_some_leave(Random random) {
+    const uint32_t host = random.one_in(2) ? static_cast<uint32_t>(random.below(placement.hosts)) : UINT32_MAX;
+    const bool leave_alone = host != UINT32_MAX && random.one_in(2);
+    leaving.assign(ranks, false);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const bool drawn = random.one_in(3);
+        leaving[rank] = placement.host_of_rank[rank] == host || (drawn && !leave_alone);
+    }
+    leaving[static_cast<size_t>(steps.back().from)] = false;
+}
+
 // Lets the living members of the world use files at the end, and moves most deaths into this, many into a certain call.
 void Script::add_files(Random random) {
     static constexpr uint64_t kWithin[] = {kMs / 1000, kMs / 100, kMs / 10, kMs, 5 * kMs};
@@ -572,6 +587,7 @@ Features Script::drawn() const {
     if (placement.encrypts) all.add(Feature::encryption);
     if (mortal) all.add(Feature::deaths);
     if (!steps.empty() && steps.back().kind == Kind::survive) all.add(Feature::survival);
+    if (!leaving.empty()) all.add(Feature::leaving);
     if (!steps.empty() && steps.back().kind == Kind::replace) all.add(Feature::replace);
     if (!steps.empty() && steps.back().kind == Kind::files) all.add(Feature::files);
     if (keeps) all.add(Feature::keep);

@@ -139,6 +139,7 @@ struct Script {
     std::vector<Step> steps;
     std::vector<Fault> faults;
     std::vector<bool> doomed;   ///< whether a process may die, by number
+    std::vector<bool> leaving;  ///< whether a rank finalizes in the step `survive`, while others go on; empty: none does
     bool mortal = false;        ///< whether some ranks will die
     bool keeps = false;         ///< whether the step `replace` uses a store of blocks, and also shrinks
     uint32_t spare_copies = 0;  ///< processes that may be started to replace dead ones
@@ -188,6 +189,7 @@ struct Script {
     uint32_t add_self(Random& random);
     void add_deaths_in_spawns(Random random);
     void add_survival(Random random);
+    void let_some_leave(Random random);
     void add_files(Random random);
     void add_replacement(Random random);
     bool may_be_forsaken(uint32_t job) const;

@@ -41,6 +41,12 @@ class World {
     void let_withdraw() {
         for (const auto& one : members_) one->withdraws = pick(3) == 0;
     }
+    /// Lets some members, but not all, finalize instead of calling.
+    void let_finalize() {
+        const int stays = pick(n_);
+        for (const auto& one : members_) one->is_absent = one->left = one->me != stays && pick(3) == 0;
+        lives(stays) = std::nullopt;
+    }
     /// Returns whether no living member reaches both members of a pair, so that each of them decides for itself.
     bool splits() {
         for (const auto& [a, b, sides] : wrong_) {
@@ -54,11 +60,13 @@ class World {
     /// Runs until no message or news is left.
     void run() {
         std::vector<int> callers;
-        for (int m = 0; m < n_; ++m) callers.push_back(m);
+        for (int m = 0; m < n_; ++m)
+            if (!member(m).is_absent) callers.push_back(m);
         std::shuffle(callers.begin(), callers.end(), random_);
         for (;;) {
             const int what = pick(4);
             if (what == 2 && pick(3) == 0 && disconnect()) continue;
+            if (what == 3 && pick(3) == 0 && exclude_finalized()) continue;
             if (what == 0 && !callers.empty()) {
                 const int m = callers.back();
                 callers.pop_back();
@@ -66,7 +74,7 @@ class World {
                 if (alive(m)) member(m).call();
             } else if (what == 1 && learn()) {
                 continue;
-            } else if (!deliver() && callers.empty() && !learn() && !disconnect()) {
+            } else if (!deliver() && callers.empty() && !learn() && !disconnect() && !exclude_finalized()) {
                 break;
             }
         }
@@ -75,7 +83,7 @@ class World {
     void check(const std::string& where) {
         const Ballot* decision = nullptr;
         for (const auto& one : members_) {
-            if (!alive(one->me) || one->withdraws) continue;
+            if (!alive(one->me) || one->withdraws || one->is_absent) continue;
             if (!one->decision) {
                 ADD_FAILURE() << where << ": member " << one->me << " has not decided";
                 continue;
@@ -90,11 +98,11 @@ class World {
         if ((!wrong_.empty() || all_withdraw()) && !decision) return;
         ASSERT_NE(decision, nullptr) << where;
         for (int m = 0; m < n_; ++m) {
-            if (alive(m) && !is_excluded(m) && !member(m).withdraws) {
+            if (alive(m) && !is_excluded(m) && !member(m).withdraws && !member(m).is_absent) {
                 EXPECT_FALSE(Ballot::contains(decision->failed, m)) << where << ": " << m << " lives";
                 EXPECT_EQ(decision->flag >> m % 31 & 1, 0) << where << ": the flag of " << m << " is missing";
             }
-            if (!member(m).voted && (!alive(m) || member(m).withdraws)) {
+            if (!member(m).voted && (!alive(m) || member(m).withdraws || member(m).is_absent)) {
                 EXPECT_TRUE(Ballot::contains(decision->failed, m)) << where << ": " << m << " has not voted";
             }
         }
@@ -167,6 +175,7 @@ class World {
         std::optional<Ballot> decision;
         std::optional<int> actions_left;  ///< number of actions before the member fails; empty: it lives
         bool withdraws = false;           ///< whether it withdraws instead of voting
+        bool is_absent = false;           ///< whether it has finalized instead of calling
         bool voted = false;
         bool left = false;  ///< whether the member ignores everything, although it has not failed
     };
@@ -207,6 +216,22 @@ class World {
         sent_.erase({other, m});
         member(m).known[static_cast<size_t>(other)] = true;
         member(m).consensus.note_failures();
+        member(m).note();
+        return true;
+    }
+
+    /// A member learns that one for which it waits has finalized, after it has received everything from it.
+    bool exclude_finalized() {
+        std::vector<std::pair<int, int>> news;
+        for (const auto& one : members_)
+            for (const int other : one->consensus.awaited())
+                if (alive(one->me) && !one->left && alive(other) && member(other).left && !sent_.contains({other, one->me}))
+                    news.emplace_back(one->me, other);
+        if (news.empty()) return false;
+        const auto [m, other] = news[static_cast<size_t>(pick(static_cast<int>(news.size())))];
+        Ballot finalized(n_);
+        Ballot::insert(finalized.failed, other);
+        member(m).consensus.exclude(finalized.failed);
         member(m).note();
         return true;
     }
@@ -298,6 +323,16 @@ TEST(Consensus, MembersThatWithdrawAndEndDoNotKeepTheOthersWaiting) {
     for (unsigned seed = 1; seed <= 30000; ++seed) {
         World world(static_cast<int>(2 + seed % 10), seed);
         world.let_withdraw();
+        world.run();
+        world.check("seed " + std::to_string(seed));
+        if (HasFailure()) return;
+    }
+}
+
+TEST(Consensus, MembersThatHaveFinalizedDoNotKeepTheOthersWaiting) {
+    for (unsigned seed = 1; seed <= 30000; ++seed) {
+        World world(static_cast<int>(2 + seed % 10), seed);
+        world.let_finalize();
         world.run();
         world.check("seed " + std::to_string(seed));
         if (HasFailure()) return;

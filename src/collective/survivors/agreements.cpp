@@ -17,6 +17,7 @@
 #include "collective/channel_exchange.h"
 #include "collective/survivors/memory_agreements.h"
 #include "comm/failures.h"
+#include "link/address_lookup.h"
 #include "link/failure_detector.h"
 #include "link/peer.h"
 #include "link/retry.h"
@@ -29,9 +30,6 @@
 namespace starling::collective {
 
 namespace {
-
-// A process on another host may have closed its last session and opened one since: this host would not know.
-bool has_left(const link::Process& process) { return link::has_finalized(process) && link::on_this_host(process); }
 
 /// Payload of a `ballot` packet: one word of the ballot's sets, and the rest of the ballot.
 struct BallotPart {
@@ -76,6 +74,12 @@ struct Agreement {
     };
     std::map<std::pair<int, uint8_t>, Partial> partial;  ///< by sender and serial number
     progress::Request done{progress::RequestKind::collective};
+
+    /// Asks the daemon now and then whether the members for which this one waits have called MPI_Finalize.
+    void look_for_finalized(uint64_t now);
+
+  private:
+    uint64_t pause_ = 0, next_request_ = 0;  ///< pause before the next request, and its time; ns; 0: not waited yet
 };
 
 /// The agreements of one communicator.
@@ -101,7 +105,7 @@ class GroupAgreements {
     /// earlier one, and this may have to come from here.
     void share_exclusions();
     /// Continues without the members that have called MPI_Finalize, if an agreement waits. Returns whether there were new ones.
-    bool exclude_finalized(uint32_t polls);
+    bool exclude_finalized(uint32_t polls, uint64_t now);
     /// Completes the agreements that have been decided and drops those that every living member has decided.
     void settle();
     void note_failures() {
@@ -180,7 +184,7 @@ bool Agreement::ToMembers::has_failed(int member) const { return link::has_faile
 bool Agreement::ToMembers::has_ended(int member) const { return link::is_known_to_have_ended(group.members->at(member)); }
 
 void Agreement::ToMembers::send(int member, Consensus::BallotKind kind, const Ballot& ballot) {
-    if (has_left(group.members->at(member))) return;
+    if (link::has_left(group.members->at(member))) return;
     ++serial;
     std::vector<uint16_t> words;
     for (size_t word = 0; word < ballot.failed.size(); ++word)
@@ -218,6 +222,22 @@ void Agreement::take(int from, const BallotPart& part) {
     consensus.receive(from, part.kind, whole);
 }
 
+// A process that calls MPI_Finalize notifies the processes with which it has communicated, but the notice may be lost. Most members for which
+// this one waits only compute, so the pauses grow. This host knows the state of its own ranks.
+void Agreement::look_for_finalized(uint64_t now) {
+    constexpr uint64_t kFirstPauseNs = 300'000'000, kLongestPauseNs = 5'000'000'000;
+    if (!consensus.is_waiting() || now < next_request_) return;
+    const bool is_first_look = pause_ == 0;
+    pause_ = is_first_look ? kFirstPauseNs : std::min(2 * pause_, kLongestPauseNs);
+    next_request_ = now + pause_;
+    if (is_first_look) return;
+    for (const int member : consensus.awaited()) {
+        link::Job& job = *outside.group.members->at(member).job;
+        const uint32_t rank = outside.group.members->at(member).rank;
+        if (job.mapped() && !job.segment().is_local(rank)) link::locate(job, rank);  // mapping a job would release the lock
+    }
+}
+
 void GroupAgreements::take(int from, const BallotPart& part) {
     // A member that sends for an agreement below `settled` has decided it; nothing is left to do.
     if (static_cast<int32_t>(part.number - settled) < 0) return;
@@ -239,14 +259,15 @@ void GroupAgreements::share_exclusions() {
 constexpr uint32_t kPollsTakeAll = 8;
 
 // A decision of such a member counts, so what it has sent is handled first.
-bool GroupAgreements::exclude_finalized(uint32_t polls) {
+bool GroupAgreements::exclude_finalized(uint32_t polls, uint64_t now) {
+    for (auto& [number, agreement] : agreements) agreement->look_for_finalized(now);
     // The members then vote by messages, and exclude it there.
-    if (in_memory && !unread.empty() && has_member_that(has_left)) in_memory->close();
+    if (in_memory && !unread.empty() && has_member_that(link::has_left)) in_memory->close();
     if (!waits()) return false;
     Ballot left(members->size());
     bool any = false;
     for (int member = 0; member < members->size(); ++member) {
-        if (member == me || Ballot::contains(excluded, member) || !has_left(members->at(member))) continue;
+        if (member == me || Ballot::contains(excluded, member) || !link::has_left(members->at(member))) continue;
         const uint32_t since = seen_finalized_.try_emplace(member, polls).first->second;
         if (polls - since < kPollsTakeAll) continue;
         Ballot::insert(left.failed, member);
@@ -350,7 +371,7 @@ bool look_for_absent_members() {
     bool any = false;
     for (auto& [context, group] : known_agreements.get().groups) {
         group->compare_memory();
-        any |= group->exclude_finalized(polls);
+        any |= group->exclude_finalized(polls, now);
     }
     return any;
 }

@@ -78,6 +78,17 @@ bool Consensus::has_matching_vote(int child) const {
     return vote != votes_.end() && vote->second == excluded_;
 }
 
+std::vector<int> Consensus::awaited() const {
+    std::vector<int> members;
+    if (!is_waiting()) return members;
+    each_child([&](int child) {
+        if (!has_matching_vote(child)) members.push_back(child);
+        return true;
+    });
+    if (const int above = parent(); members.empty() && above != kNobody) members.push_back(above);
+    return members;
+}
+
 void Consensus::vote(const Ballot& mine) {
     sum_.merge(mine);
     voted_ = true;

@@ -95,6 +95,8 @@ class Consensus {
     bool decided() const { return decided_; }
     /// Returns whether this member has voted and waits for the decision.
     bool is_waiting() const { return voted_ && !decided_; }
+    /// Returns the members for which this one waits: children whose votes are missing, or else the parent.
+    std::vector<int> awaited() const;
     /// Returns the decision, or the votes merged so far.
     const Ballot& ballot() const { return sum_; }
 
