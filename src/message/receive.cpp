@@ -483,17 +483,20 @@ bool cancel_programs_receive(ReceiveRequest& request) {
 
 bool any_failure() { return any_loss; }
 
-void fail_receives() {
-    // Collect first, because the completion of a receive may post another. (A coroutine does not run at once; it is scheduled.)
-    std::vector<ReceiveRequest*> lost;
-    directory.each([&](MatchContext& channel) {
-        auto collect = [&](auto& list) {
-            for (ReceiveRequest* r = list.front(); r; r = list.next(r))
-                if (is_in_vain(*r)) lost.push_back(r);
-        };
-        for (auto& list : channel.queues().posted) collect(list);
-        collect(channel.queues().posted_any);
-    });
+namespace {
+
+/// Adds the posted receives of the context that can no longer complete.
+void collect_in_vain(MatchContext& channel, std::vector<ReceiveRequest*>& lost) {
+    auto collect = [&](auto& list) {
+        for (ReceiveRequest* r = list.front(); r; r = list.next(r))
+            if (is_in_vain(*r)) lost.push_back(r);
+    };
+    for (auto& list : channel.queues().posted) collect(list);
+    collect(channel.queues().posted_any);
+}
+
+// The receives were collected first, because the completion of one may post another. (A coroutine does not run at once; it is scheduled.)
+void end_in_vain(const std::vector<ReceiveRequest*>& lost) {
     for (ReceiveRequest* request : lost) {
         if (can_suspend(*request)) {
             suspend(*request);
@@ -502,6 +505,14 @@ void fail_receives() {
         request->hook.unlink();
         finish(*request, why_in_vain(*request));
     }
+}
+
+}  // namespace
+
+void fail_receives() {
+    std::vector<ReceiveRequest*> lost;
+    directory.each([&](MatchContext& channel) { collect_in_vain(channel, lost); });
+    end_in_vain(lost);
 }
 
 namespace {
@@ -525,7 +536,9 @@ void end_receives_of(MatchContext& channel) {
         if (message->rendezvous) notify_of_revocation(*message->peer, message->context);
         throw_away(*message);
     }
-    fail_receives();
+    std::vector<ReceiveRequest*> lost;
+    collect_in_vain(channel, lost);
+    end_in_vain(lost);
 }
 
 void fail_job(link::Job& job) { fail_ended({job}); }

@@ -144,8 +144,9 @@ int raise(comm::Comm* comm, int error) {
     if (file::File* const file = comm ? file::file_of(comm->context()) : nullptr) return raise(*file, error);
     if (!comm) comm = for_no_object();
     ErrorSubject subject{.comm = comm::to_handle(comm)};
+    if (comm) return raise_through(comm->errhandler, comm::HandlerKind::comm, subject, error);
     comm::Errhandler* const initial = comm::initial_errhandler();
-    return raise_through(comm ? comm->errhandler : initial, comm::HandlerKind::comm, subject, error);
+    return raise_through(initial, comm::HandlerKind::comm, subject, error);
 }
 
 int unsupported(const char* name) {
