@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -21,6 +22,25 @@
 namespace starling {
 
 namespace {
+enum class ProcView : uint8_t { unknown, own_namespace, other };
+STARLING_STATE std::atomic<ProcView> proc_view = ProcView::unknown;
+
+ProcView find_proc_view() {
+    char text[16];
+    const ssize_t length = readlink("/proc/self", text, sizeof text - 1);
+    if (length <= 0) return ProcView::other;
+    text[length] = '\0';
+    return std::strtol(text, nullptr, 10) == getpid() ? ProcView::own_namespace : ProcView::other;
+}
+}  // namespace
+
+bool proc_shows_pids() {
+    if (proc_view.load(std::memory_order_relaxed) == ProcView::unknown)
+        proc_view.store(find_proc_view(), std::memory_order_relaxed);
+    return proc_view.load(std::memory_order_relaxed) == ProcView::own_namespace;
+}
+
+namespace {
 
 /// Fields of /proc/<pid>/stat; the state, after the name, is number 1.
 constexpr int kParent = 2, kFlags = 7, kThreads = 18, kStart = 20;
@@ -30,6 +50,8 @@ constexpr unsigned long kExiting = 4;
 /// Reads /proc/<pid>/stat and returns the text after the name, which ends at the last parenthesis; it starts with the state. Returns null
 /// with errno if it cannot be read.
 const char* read_status(pid_t pid, char (&text)[512], pid_t thread = 0) {
+    errno = ENOENT;
+    if (!proc_shows_pids()) return nullptr;
     char path[48];
     if (thread == 0)
         std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -69,7 +91,7 @@ int thread_count(const char* state) {
 
 constexpr int kMostThreads = 128;
 
-/// Writes the threads of a process that /proc lists to `threads`. Returns their number, or -1 if they cannot be read or are too many.
+/// Writes the first threads of a process that /proc lists to `threads`. Returns the number of all, or -1 if they cannot be read.
 /// Allocates nothing, unlike opendir(): a thread's first allocation takes 50 µs.
 int list_threads(pid_t pid, pid_t (&threads)[kMostThreads]) {
     char path[32];
@@ -80,15 +102,15 @@ int list_threads(pid_t pid, pid_t (&threads)[kMostThreads]) {
     alignas(8) char entries[1024];
     int count = 0;
     long got = 0;
-    while (count >= 0 && (got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
-        for (long at = 0; at < got && count >= 0;) {
+    while ((got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < got;) {
             uint16_t length;
             std::memcpy(&length, entries + at + kLength, sizeof length);
             const auto thread = static_cast<pid_t>(std::strtol(entries + at + kName, nullptr, 10));
             at += length;
             if (thread <= 0) continue;  // "." and ".."
             if (count < kMostThreads) threads[count] = thread;
-            count = count < kMostThreads ? count + 1 : -1;
+            ++count;
         }
     }
     close(folder);
@@ -100,6 +122,7 @@ bool all_threads_exit(pid_t pid) {
     pid_t threads[kMostThreads];
     char text[512];
     const int count = list_threads(pid, threads);
+    if (count > kMostThreads) return false;
     for (int i = 0; i < count; ++i) {
         const char* state = read_status(pid, text, threads[i]);
         if (!state || !is_exiting(state)) return false;
@@ -131,6 +154,25 @@ uint32_t find_pid_namespace() {
 }
 
 void set_launchers_pid_namespace(uint32_t number) { apart = number != 0 && number != find_pid_namespace(); }
+
+pid_t find_executing_thread(pid_t pid) {
+    pid_t threads[kMostThreads];
+    char text[512];
+    const int count = list_threads(pid, threads);
+    for (int i = 0; i < count && i < kMostThreads; ++i) {
+        const char* state = read_status(pid, text, threads[i]);
+        if (state && !is_exiting(state)) return threads[i];
+    }
+    return 0;
+}
+
+void find_descriptor_path(pid_t pid, int descriptor, DescriptorPath& path) {
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, descriptor);
+    struct stat status;
+    if (lstat(path, &status) == 0 || errno != ENOENT) return;
+    const pid_t thread = find_executing_thread(pid);
+    if (thread != 0 && thread != pid) std::snprintf(path, sizeof path, "/proc/%d/task/%d/fd/%d", pid, thread, descriptor);
+}
 
 bool process_ended(pid_t pid) {
     if (kill(pid, 0) != 0) return errno == ESRCH;

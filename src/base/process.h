@@ -15,9 +15,20 @@ int32_t own_pid();
 /// Makes one system call or a few; for slow paths.
 bool process_ended(pid_t pid);
 
+/// Returns a thread of process `pid` that executes its program, or 0 if /proc shows none. If a program's first thread has ended by
+/// pthread_exit(), the kernel accesses the memory and the descriptors of the process only under the ids of its other threads.
+pid_t find_executing_thread(pid_t pid);
+
+/// Writes the path in /proc of a descriptor of process `pid`, for open(), stat() and readlink().
+using DescriptorPath = char[64];
+void find_descriptor_path(pid_t pid, int descriptor, DescriptorPath& path);
+
 /// Returns whether the process ids in shared memory are valid here. They are those of one PID namespace, the launcher's. A process in
 /// another namespace (a container per rank) can neither publish its own id nor check others by theirs.
 bool knows_pids();
+/// Returns whether /proc shows this PID namespace's processes. False if it is not mounted, or belongs to another namespace, as under
+/// `unshare --pid --fork`: there /proc/<pid> is another process. The answer of the first call stays.
+bool proc_shows_pids();
 /// Returns process_ended() for a pid from shared memory; false where such pids mean nothing.
 bool neighbour_ended(pid_t pid);
 /// Returns the PID namespace of this process, or 0 if /proc does not show it.

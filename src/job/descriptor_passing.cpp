@@ -180,7 +180,7 @@ bool launcher_listens(const JobHeader& job) {
 
 void deposit_through(const JobHeader& own) { own_job = &own; }
 
-bool is_closed_to_others() { return !knows_pids() || prctl(PR_GET_DUMPABLE) != 1; }
+bool is_closed_to_others() { return !knows_pids() || !proc_shows_pids() || prctl(PR_GET_DUMPABLE) != 1; }
 
 bool deposit_descriptor(int descriptor, uint64_t inode) {
     if (!own_job) return false;

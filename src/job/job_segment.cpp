@@ -89,10 +89,6 @@ void keep_out_of_dumps(std::byte* base, uint64_t from, uint64_t bytes) {
     if (from < bytes) madvise(base + from, bytes - from, MADV_DONTDUMP);
 }
 
-void path_of(const JobAddress& address, char (&path)[64]) {
-    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", address.owner_pid, address.owner_fd);
-}
-
 bool inside(uint64_t offset, uint64_t count, uint64_t unit, uint64_t bytes) {
     return offset <= bytes && (count == 0 || unit <= (bytes - offset) / count);
 }
@@ -324,8 +320,8 @@ JobDescription JobSegment::description() const {
 }
 
 int JobSegment::open(const JobAddress& address, JobSegment& out) {
-    char path[64];
-    path_of(address, path);
+    DescriptorPath path;
+    find_descriptor_path(address.owner_pid, address.owner_fd, path);
     int fd = ::open(path, O_RDWR | O_CLOEXEC);
     int error = errno;
     // Ask the launcher if this process cannot open the owner's descriptor, for example because the owner is in another PID namespace.
@@ -336,7 +332,7 @@ int JobSegment::open(const JobAddress& address, JobSegment& out) {
             return fail(MPI_ERR_OTHER, "no file descriptor left to open the shared memory of job %llx; raise `ulimit -n`",
                         static_cast<unsigned long long>(address.id));
         }
-        if (access("/proc/self/fd", F_OK) != 0)
+        if (access("/proc/thread-self/fd", F_OK) != 0)
             return fail(
                 MPI_ERR_OTHER,
                 "/proc is not mounted, so the shared memory of job %llx cannot be opened; mount it (mount -t proc proc /proc)",
@@ -423,8 +419,9 @@ bool JobSegment::owner_alive() const {
     // /proc shows the owner's descriptor only until the owner dies, not while it is a zombie. A process that later gets the same pid has
     // another file, or none, under the descriptor's number. kill(pid, 0) would succeed in both cases.
     if (!knows_pids()) return launcher_listens(header());
-    char path[64];
-    path_of(address(), path);
+    if (!proc_shows_pids()) return !process_ended(address().owner_pid);
+    DescriptorPath path;
+    find_descriptor_path(address().owner_pid, address().owner_fd, path);
     struct stat status;
     if (stat(path, &status) == 0) return status.st_ino == inode_;
     if (errno == ENOENT && is_hidden(address().owner_pid)) return true;

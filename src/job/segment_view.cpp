@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "base/version.h"
 #include "mpi.h"
 
@@ -94,8 +94,8 @@ SegmentView::~SegmentView() {
 }
 
 int SegmentView::open(int32_t owner_pid, int32_t owner_fd, bool of_anybody, SegmentView& out) {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", owner_pid, owner_fd);
+    DescriptorPath path;
+    find_descriptor_path(owner_pid, owner_fd, path);
     uint64_t bytes = 0;
     const int fd = open_segment(path, of_anybody, bytes);
     if (fd < 0) return fail(MPI_ERR_PROC_ABORTED, "%s is not a job's shared memory, or belongs to another user", path);

@@ -2,7 +2,7 @@
 // "all": every rank has a separate user namespace and cannot access processes outside it. "odd": every second rank has one, and the ranks
 // without one can access the others. "hidden": like "all", but no process can access the ranks, not even root outside. "pids": each rank
 // has a PID namespace, so all have the same pid, but see the host's /proc. "odd_pids": every second rank has a PID namespace. "proc": each
-// rank has a /proc and a user namespace, as in a container.
+// rank has a /proc and a user namespace, as in a container. "none": mpiexec itself runs in such surroundings (other_proc).
 #define _GNU_SOURCE  // NOLINT: unshare
 #include <errno.h>
 #include <sched.h>
@@ -60,9 +60,9 @@ static void number_myself(const char* way) {
 int main(int argc, char** argv) {
     MPI_Comm parent;
     const char* rank = getenv("STARLING_RANK");
-    CHECK(argc > 1, "all, odd, hidden, pids, odd_pids or proc?");
+    CHECK(argc > 1, "all, odd, hidden, pids, odd_pids, proc or none?");
     const char* way = argv[1];
-    if (argc == 2 && (strncmp(way, "odd", 3) || !rank || atoi(rank) % 2)) {
+    if (argc == 2 && strcmp(way, "none") && (strncmp(way, "odd", 3) || !rank || atoi(rank) % 2)) {
         if (!strstr(way, "pids") || geteuid() != 0) contain_myself();
         if (strstr(way, "pids") || !strcmp(way, "proc")) number_myself(way);
     }

@@ -135,7 +135,7 @@ int open_nfs(const OpenParams& params, std::unique_ptr<OpenFile>& opened) {
     if (params.read && params.write) {
         OpenParams again = params;
         again.read = again.create = again.exclusive = false;
-        again.path = "/proc/self/fd/" + std::to_string(descriptor);
+        again.path = "/proc/thread-self/fd/" + std::to_string(descriptor);
         // Without /proc, or if the file's mode forbids a second open, the first descriptor serves writes too.
         if (open_descriptor(again, 0, write_descriptor) != 0) write_descriptor = -1;
     }

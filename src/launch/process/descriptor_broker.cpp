@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
+#include "base/process.h"
 #include "control/local_socket.h"
 #include "launch/process/launcher.h"
 
@@ -22,8 +22,9 @@ constexpr size_t kMostKept = 4096, kMostAskers = 256;
 /// Opens memory of this user that a process of this host has open. Returns -1 for any other kind of file. `name`: prefix of the memfd's
 /// name.
 int open_memory(const job::DescriptorRequest& request, std::string_view name) {
-    char path[64], target[64];
-    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", request.pid, request.descriptor);
+    DescriptorPath path;
+    char target[64];
+    find_descriptor_path(request.pid, request.descriptor, path);
     const ssize_t length = readlink(path, target, sizeof target);
     if (length <= 0 || !std::string_view(target, static_cast<size_t>(length)).starts_with(name)) return -1;
     const int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "base/memory_limit.h"
 #include "base/page_size.h"
@@ -131,9 +130,9 @@ bool Pages::make(uint64_t bytes, uint64_t limit, uint64_t alignment) {
 namespace {
 /// Opens a neighbor's pages. Returns -1 with errno on failure.
 int open_of_neighbour(const PagesName& name) {
-    char path[48];
-    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.pid, name.descriptor);
-    const bool may_check = name.pid != 0 && knows_pids();
+    const bool may_check = name.pid != 0 && knows_pids() && proc_shows_pids();
+    DescriptorPath path;
+    if (may_check) find_descriptor_path(name.pid, name.descriptor, path);
     int descriptor = may_check ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
     if (descriptor >= 0) return descriptor;
     const int error = may_check ? errno : EACCES;
