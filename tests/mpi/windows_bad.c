@@ -74,6 +74,23 @@ static void shared_over_hosts(void) {
     EXPECT_INT(class_of(big), size == 1 ? MPI_ERR_NO_MEM : MPI_ERR_SIZE);
 }
 
+/// MPI_NO_OP is only for functions that return data (MPI 5.0 section 12.3.4), also after a function that may use it.
+static void no_operation(void) {
+    int *memory, one = 1, old;
+    MPI_Win win;
+    MPI_Request request;
+    OK(MPI_Win_allocate(16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Fetch_and_op(NULL, &old, MPI_INT, 0, 0, MPI_NO_OP, win));
+    EXPECT_ERROR(MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    EXPECT_ERROR(MPI_Raccumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win, &request), MPI_ERR_OP);
+    OK(MPI_Win_unlock(0, win));
+    OK(MPI_Win_free(&win));
+}
+
 /// Calls every function with the handle of a freed window.
 static void freed_window(void) {
     static int memory[4];
@@ -274,6 +291,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     several_hosts = !on_one_host();
     wrong_at_one();
+    no_operation();
     mismatched();
     shared_over_hosts();
     freed_window();

@@ -51,6 +51,9 @@ class RmaCall {
     void op(MPI_Op handle) {
         operation.op = datatype::from_handle(handle);
         if (ok() && !operation.op) fail_with(MPI_ERR_OP, "the operation is null or not valid; was it freed?");
+        if (ok() && handle == MPI_NO_OP && operation.what == rma::AccessOperation::update)
+            fail_with(MPI_ERR_OP,
+                      "MPI_NO_OP changes nothing: use it in MPI_Get_accumulate or MPI_Fetch_and_op, which return data");
     }
     void needs(const void* pointer, const char* name) {
         if (ok() && !pointer) error_ = null_argument(*window_, name);
@@ -211,7 +214,7 @@ int Accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype ori
                MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
     const Lock lock;
     Window* const window = window::from_handle(win);
-    if (window && origin_count == target_count && origin_datatype == target_datatype &&
+    if (window && op != MPI_NO_OP && origin_count == target_count && origin_datatype == target_datatype &&
         window::update_mapped(*window, origin_addr, nullptr, target_count, target_datatype, target_rank, target_disp, op))
         [[likely]]
         return MPI_SUCCESS;
