@@ -305,7 +305,9 @@ class Starting(Case):
         path = pathlib.Path(self.directory, "bad")
         path.write_text("#!/no/such/interpreter\n")
         path.chmod(0o755)
-        self.assertIn("interpreter or loader", self.mpiexec("./bad")[2])
+        self.assertIn("its interpreter '/no/such/interpreter' is not", self.mpiexec("./bad")[2])
+        path.write_bytes(b"#!/bin/sh\r\necho\r\n")
+        self.assertIn("carriage return", self.mpiexec("./bad")[2])
 
     def test_a_value_without_equals_is_taken_as_the_program(self):
         """mpiexec says how the value is written, and leaves no profile of a job that did not start."""

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "job/places.h"
 
@@ -95,7 +96,22 @@ bool is_program(const std::string& path) {
     return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-const char* remedy(std::string_view program, std::string_view directory, const StartedProcess& process) {
+/// Returns why a file that exists is not found by the kernel: a script's interpreter or a program's loader is missing.
+std::string missing_interpreter(const std::string& path) {
+    std::string first_line;
+    std::ifstream file(path);
+    char begin[2] = {};
+    if (!file.read(begin, 2) || begin[0] != '#' || begin[1] != '!' || !std::getline(file, first_line))
+        return "; the file is there, but the loader it names is not";
+    if (first_line.ends_with('\r'))
+        return "; its first line ends with a carriage return, which belongs to the interpreter's name: convert the file "
+               "(dos2unix)";
+    const size_t from = std::min(first_line.find_first_not_of(" \t"), first_line.size());
+    const size_t to = first_line.find_first_of(" \t", from);
+    return "; the file is there, but its interpreter '" + first_line.substr(from, to - from) + "' is not";
+}
+
+std::string remedy(std::string_view program, std::string_view directory, const StartedProcess& process) {
     const std::string_view step = process.step;
     switch (process.error) {
         case EAGAIN:
@@ -118,7 +134,7 @@ const char* remedy(std::string_view program, std::string_view directory, const S
     if (path[0] != '/' && !directory.empty()) path = std::string(directory) + "/" + path;
     struct stat status;
     const bool there = stat(path.c_str(), &status) == 0;
-    if (process.error == ENOENT && there) return "; the file is there, but the interpreter or loader it names is not";
+    if (process.error == ENOENT && there) return missing_interpreter(path);
     if (process.error == EACCES && there && S_ISDIR(status.st_mode)) return "; it is a directory";
     if (process.error == EACCES && there && access(path.c_str(), X_OK) != 0) return "; make it executable (chmod +x)";
     return "";
@@ -166,8 +182,9 @@ std::string start_failure(std::string_view program, std::string_view directory, 
     text += lost ? "the current directory, which was deleted: "
                  : "directory '" + std::string(directory.empty() ? here : directory) + "': ";
     if (std::string_view(process.step) == "chdir") text += "the directory can't be entered: ";
+    if (std::string_view(process.step) == "input") text += "its standard input, a pipe or /dev/null, can't be opened: ";
     text += process.error == 0 ? "the program is neither in PATH nor in that directory" : std::strerror(process.error);
-    return text + (process.error == 0 ? "" : remedy(program, directory, process));
+    return process.error == 0 ? text : text + remedy(program, directory, process);
 }
 
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {

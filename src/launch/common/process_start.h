@@ -37,7 +37,7 @@ struct ProcessStart {
 struct StartedProcess {
     pid_t pid = -1;         ///< pid, also of its new process group; receives SIGKILL when the launcher dies
     int error = 0;          ///< errno of the failed step; 0 if the program runs
-    const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec"
+    const char* step = "";  ///< what failed: "fork", "chdir", "bind", "exec", "input"
     std::string file;       ///< output file that could not be opened; empty: another failure
 };
 

@@ -165,6 +165,7 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
     std::string file;
     const bool has_output = has_input && open_output(job, rank, start, ours, file);
     if (!has_output) process.error = errno;
+    if (!has_input) process.step = "input";
     if (!has_output && has_input) process.file = std::move(file);
     StartCores cores;
     assign_cores(job, rank, cores, start);
