@@ -10,6 +10,7 @@
 #include "base/no_destroy.h"
 #include "base/pool.h"
 #include "base/state.h"
+#include "collective/channel_exchange.h"
 #include "collective/collective_request.h"
 #include "collective/comm_call.h"
 #include "collective/communicator/creation.h"
@@ -108,6 +109,13 @@ void set_view(File& file, const FileView& view) {
     file.view.release();
     file.view = view;
     file.position = 0;
+}
+
+bool caches_differ(const File& file) {
+    if (file.caching == Caching::none) return false;
+    collective::Exchange& members = collective::exchange_of(*file.comm);
+    if (members.size == 1) return false;
+    return file.caching == Caching::by_process || members.hosts() || members.each_has_its_host();
 }
 
 int size_of(File& file, int64_t& bytes) {

@@ -102,6 +102,10 @@ int share_hints(File& file, const comm::Info& info);
 
 /// Sets the view, whose references the file takes over, and both file pointers to 0. Local.
 void set_view(File& file, const FileView& view);
+/// Returns whether some members have caches of their own, so that they see each other's writes only after MPI_File_sync. Aggregators then
+/// write and read data of other members past these members' caches, although each process must see its own writes in order (MPI 5.0 section
+/// 14.6.1). The same on all members.
+bool caches_differ(const File& file);
 /// Returns the file's size in the file system; MPI error class with failure_text().
 int size_of(File& file, int64_t& bytes);
 

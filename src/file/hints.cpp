@@ -92,7 +92,8 @@ FileHints read_hints(const comm::Info& info) {
     return hints;
 }
 
-void describe(const FileHints& hints, const FileLayout& layout, const char* driver, int members, comm::Info& info) {
+void describe(const FileHints& hints, const FileLayout& layout, const char* driver, int members, bool visible,
+              comm::Info& info) {
     char permissions[16];
     std::snprintf(permissions, sizeof permissions, "0%o", static_cast<unsigned>(hints.permissions));
     info.set("file_perm", permissions);
@@ -111,6 +112,7 @@ void describe(const FileHints& hints, const FileLayout& layout, const char* driv
     info.set("ind_wr_buffer_size", "0");  // pieces are written from the program's memory
     info.set("striping_unit", std::to_string(layout.unit));
     info.set("striping_factor", std::to_string(layout.units));
+    info.set("romio_visibility_immediate", visible ? "true" : "false");
     info.set("starling_file_driver", driver);
 }
 

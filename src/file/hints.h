@@ -40,6 +40,9 @@ comm::Info gather_hints(const comm::Info& info, const std::string& name);
 FileHints read_hints(const comm::Info& info);
 
 /// Fills the info for MPI_File_get_info: each hint that a value in use stands for, with that value. `members`: number of the file's processes.
-void describe(const FileHints& hints, const FileLayout& layout, const char* driver, int members, comm::Info& info);
+/// `visible`: whether each member sees the others' writes without MPI_File_sync. HDF5 reads this under ROMIO's name, and calls MPI_File_sync
+/// after its collective writes if it is false.
+void describe(const FileHints& hints, const FileLayout& layout, const char* driver, int members, bool visible,
+              comm::Info& info);
 
 }  // namespace starling::file

@@ -82,12 +82,6 @@ bool is_in_cache(const File& file, const FileTransfer& transfer) {
 
 bool on_one_host(const View& v) { return !v.exchange->hosts() && !v.exchange->each_has_its_host(); }
 
-/// Returns whether some members have caches of their own. Aggregators then write and read data of other members past these members' caches,
-/// although each process must see its own writes in order (MPI 5.0 section 14.6.1). The same on all members.
-bool caches_differ(const File& file) {
-    return file.caching == Caching::by_process || (file.caching == Caching::by_host && file.buffers->several_hosts());
-}
-
 /// Returns the range of this member's data in the file. Elements of a filetype that interleave make it unordered.
 MemberRange published_range(const File& file, const FileTransfer& transfer, bool asks_cache) {
     MemberRange mine;

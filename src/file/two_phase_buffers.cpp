@@ -25,7 +25,6 @@ void TwoPhaseBuffers::choose_aggregators(collective::Exchange& exchange, int wan
         if (host == static_cast<int>(names.size()))
             names.push_back(host_names.empty() ? std::string() : host_names[static_cast<size_t>(i)]);
     }
-    several_hosts_ = names.size() > 1;
     aggregators_ = file::choose_aggregators(host_of, names, wanted, placement);
     std::vector<int> hosts;
     for (const int rank : aggregators_) hosts.push_back(host_of[static_cast<size_t>(rank)]);

@@ -31,9 +31,8 @@ class TwoPhaseBuffers {
     void choose_aggregators(collective::Exchange& exchange, int wanted, const std::string& placement,
                             const std::vector<std::string>& host_names);
     const std::vector<int>& aggregators() const { return aggregators_; }
-    /// Returns the number of hosts with aggregators, and whether the members have several hosts.
+    /// Returns the number of hosts with aggregators.
     int64_t aggregator_hosts() const { return aggregator_hosts_; }
-    bool several_hosts() const { return several_hosts_; }
 
     /// Provides memory for two blocks of at most `most` bytes, with no bit marked. Returns false if there is none.
     bool provide(int64_t most);
@@ -63,7 +62,6 @@ class TwoPhaseBuffers {
     int wanted_ = -1;  ///< hints by which they were chosen; -1: not chosen yet
     std::string placement_;
     int64_t aggregator_hosts_ = 0;
-    bool several_hosts_ = false;
 };
 
 }  // namespace starling::file

@@ -89,6 +89,17 @@ static void own_data(MPI_File file) {
     OK(MPI_Type_free(&column));
 }
 
+/// Libraries that write together, and then read without MPI_File_sync, ask this hint whether they may.
+static void visibility(MPI_File file) {
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL];
+    int flag;
+    OK(MPI_File_get_info(file, &info));
+    OK(MPI_Info_get(info, "romio_visibility_immediate", sizeof value - 1, value, &flag));
+    CHECK(flag && strcmp(value, "false") == 0, "romio_visibility_immediate is %s", flag ? value : "missing");
+    OK(MPI_Info_free(&info));
+}
+
 static void sizes(MPI_File file) {
     for (int round = 0; round < kRounds; ++round) {
         MPI_Offset bytes;
@@ -137,6 +148,7 @@ int main(int argc, char** argv) {
     MPI_File file;
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     OK(MPI_File_set_size(file, kBytes));
+    visibility(file);
     rounds(file);
     own_data(file);
     sync_all(file);

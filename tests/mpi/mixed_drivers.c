@@ -28,6 +28,10 @@ int main(int argc, char** argv) {
     OK(MPI_File_get_info(file, &info));
     OK(MPI_Info_get(info, "starling_file_driver", sizeof driver - 1, driver, &flag));
     CHECK(flag && strcmp(driver, wanted) == 0, "driver %s", flag ? driver : "missing");
+    char visible[MPI_MAX_INFO_VAL];
+    OK(MPI_Info_get(info, "romio_visibility_immediate", sizeof visible - 1, visible, &flag));
+    const char* const expected = on_one_host() ? "true" : "false";
+    CHECK(flag && strcmp(visible, expected) == 0, "visibility %s, not %s", flag ? visible : "missing", expected);
     OK(MPI_Info_free(&info));
 
     OK(MPI_Type_create_resized(MPI_BYTE, 0, size, &column));

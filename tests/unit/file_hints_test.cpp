@@ -163,7 +163,7 @@ TEST(FileHints, DescriptionHasTheValuesInUse) {
     comm::Info info;
     describe(read_hints(
                  info_of({{"cb_nodes", "5"}, {"romio_ds_write", "enable"}, {"romio_no_indep_rw", "true"}, {"nonsense", "1"}})),
-             file->layout(), file->driver(), 8, info);
+             file->layout(), file->driver(), 8, true, info);
     EXPECT_EQ(value_of(info, "cb_nodes"), "5");
     EXPECT_EQ(value_of(info, "file_perm"), "0666");
     EXPECT_EQ(value_of(info, "cb_buffer_size"), "16777216");
@@ -172,11 +172,13 @@ TEST(FileHints, DescriptionHasTheValuesInUse) {
     EXPECT_EQ(value_of(info, "starling_file_driver"), "posix");
     EXPECT_EQ(value_of(info, "striping_unit"), std::to_string(file->layout().unit));
     EXPECT_EQ(value_of(info, "nonsense"), "(none)");
+    EXPECT_EQ(value_of(info, "romio_visibility_immediate"), "true");
     describe(read_hints(info_of({{"cb_nodes", "64"}, {"romio_cb_write", "ENABLE"}, {"romio_ds_read", "DISABLE"}})),
-             file->layout(), file->driver(), 4, info);
+             file->layout(), file->driver(), 4, false, info);
     EXPECT_EQ(value_of(info, "cb_nodes"), "4") << "no more than the file has members";
     EXPECT_EQ(value_of(info, "romio_cb_write"), "enable") << "ROMIO accepts capital letters";
     EXPECT_EQ(value_of(info, "romio_ds_read"), "disable");
+    EXPECT_EQ(value_of(info, "romio_visibility_immediate"), "false");
 }
 
 }  // namespace

@@ -372,7 +372,7 @@ int File_get_info(MPI_File fh, MPI_Info* info_used) {
     if (!f) return bad_file(fh);
     if (!info_used) return null_argument(*f, "info_used");
     comm::Info* info = comm::make_info();
-    file::describe(f->hints, f->layout, f->system->driver(), f->comm->local_group().size(), *info);
+    file::describe(f->hints, f->layout, f->system->driver(), f->comm->local_group().size(), !file::caches_differ(*f), *info);
     *info_used = comm::to_handle(info);
     return MPI_SUCCESS;
 }
