@@ -280,7 +280,7 @@ class World {
 
 TEST(Consensus, LivingMembersDecideAlikeWhoeverFails) {
     for (unsigned seed = 1; seed <= 30000; ++seed) {
-        World world(static_cast<int>(1 + seed % 11), seed);
+        World world(static_cast<int>(1 + seed % 23), seed);
         world.run();
         world.check("seed " + std::to_string(seed));
         if (HasFailure()) return;
@@ -288,7 +288,7 @@ TEST(Consensus, LivingMembersDecideAlikeWhoeverFails) {
 }
 
 TEST(Consensus, LargeGroupsDecideAlikeWhoeverFails) {
-    for (unsigned seed = 1; seed <= 30; ++seed) {
+    for (unsigned seed = 1; seed <= 100; ++seed) {
         World world(static_cast<int>(60 + seed % 80), seed);
         world.run();
         world.check("seed " + std::to_string(seed));
@@ -298,7 +298,7 @@ TEST(Consensus, LargeGroupsDecideAlikeWhoeverFails) {
 
 TEST(Consensus, APairThatCannotCommunicateGetsTheDecisionOfTheOthers) {
     for (unsigned seed = 1; seed <= 10000; ++seed) {
-        World world(static_cast<int>(3 + seed % 9), seed, 1, 0);
+        World world(static_cast<int>(3 + seed % 19), seed, 1, 0);
         world.run();
         world.check("seed " + std::to_string(seed));
         world.check_excluded("seed " + std::to_string(seed));
@@ -309,7 +309,7 @@ TEST(Consensus, APairThatCannotCommunicateGetsTheDecisionOfTheOthers) {
 TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
     unsigned checked = 0;
     for (unsigned seed = 1; seed <= 10000; ++seed) {
-        World world(static_cast<int>(3 + seed % 9), seed, 1 + static_cast<int>(seed % 4), 3);
+        World world(static_cast<int>(3 + seed % 19), seed, 1 + static_cast<int>(seed % 4), 3);
         world.run();
         if (world.splits()) continue;
         ++checked;
@@ -321,7 +321,7 @@ TEST(Consensus, PairsThatCannotCommunicateDoNotSplitTheOthers) {
 
 TEST(Consensus, MembersThatWithdrawAndEndDoNotKeepTheOthersWaiting) {
     for (unsigned seed = 1; seed <= 30000; ++seed) {
-        World world(static_cast<int>(2 + seed % 10), seed);
+        World world(static_cast<int>(2 + seed % 20), seed);
         world.let_withdraw();
         world.run();
         world.check("seed " + std::to_string(seed));
@@ -331,7 +331,7 @@ TEST(Consensus, MembersThatWithdrawAndEndDoNotKeepTheOthersWaiting) {
 
 TEST(Consensus, MembersThatHaveFinalizedDoNotKeepTheOthersWaiting) {
     for (unsigned seed = 1; seed <= 30000; ++seed) {
-        World world(static_cast<int>(2 + seed % 10), seed);
+        World world(static_cast<int>(2 + seed % 20), seed);
         world.let_finalize();
         world.run();
         world.check("seed " + std::to_string(seed));

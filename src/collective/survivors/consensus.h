@@ -1,9 +1,9 @@
 // Consensus: one agreement among the living members of a group, as a state machine without messages of its own.
 //
-// The members form a binomial tree: the parent of member m is m without its lowest bit. An excluded member is skipped: its children belong
-// to its nearest remaining ancestor, or to the lowest remaining member, which is the root. Each member waits for the votes of its remaining
-// children, merges them with its own and votes to its parent. The root decides and sends the decision down. After a failure, a member votes
-// again, or sends the decision to its new parent if it has it.
+// The members form a tree: the parent of member m is m with 0 for its lowest octal digit that is not 0. An excluded member is skipped: its
+// children belong to its nearest remaining ancestor, or to the lowest remaining member, which is the root. Each member waits for the votes
+// of its remaining children, merges them with its own and votes to its parent. The root decides and sends the decision down. After a
+// failure, a member votes again, or sends the decision to its new parent if it has it.
 //
 // A vote counts only if its sender excludes the same members as its receiver. So a decision has the votes of all members that it does not
 // exclude, and a member that knows a decision sends it instead of a vote: the remaining members cannot decide anew. If all members that know
