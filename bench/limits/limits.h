@@ -16,6 +16,9 @@ void limit_barrier(const char* processes, double time);
 void limit_spawn(const char* counts, const char* program);
 void limit_hello(const char* counts, const char* program);
 void limit_footprint(const char* counts);
+/* Wakes sleeping processes: each by a word of its own, whose pages the waker has not touched before (each) or has (each-again), or all by one
+ * word; and lets all agree in shared memory after a common time. */
+void limit_waking(const char* counts);
 void limit_placement(const char* cpus, double time);
 void limit_busy(const char* cpu); /* keeps a core busy; does not return */
 /* Runs the process that limit_footprint examines: reports its memory on request, then ends. */

@@ -8,7 +8,8 @@
  *     limits hello 64 PROGRAM           posix_spawn of "PROGRAM --bare" until each has ended, ms
  *     limits placement 0,1 0.005        half a round trip of a cache line between two cores, ns
  *     limits busy 0                     keeps a core busy until it is ended
- *     limits footprint 16               memory of idle processes without a library, kB */
+ *     limits footprint 16               memory of idle processes without a library, kB
+ *     limits waking 16,64               the time until one process has woken all others, and until all have agreed, us */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,8 @@ int main(int argc, char** argv) {
         limit_busy(list);
     } else if (strcmp(operation, "footprint") == 0) {
         limit_footprint(list);
+    } else if (strcmp(operation, "waking") == 0) {
+        limit_waking(list);
     } else {
         limits_require(0, "unknown operation");
     }
