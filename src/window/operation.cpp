@@ -72,7 +72,8 @@ int locate(const Window& window, const WindowTarget& remote, const WindowOperati
         outside = outside || first < 0 || span > remote.bytes || static_cast<uint64_t>(first) > remote.bytes - span;
     }
     if (outside && data > 0)
-        return fail(MPI_ERR_RMA_RANGE, "the access at displacement %lld is not within the %llu-byte window of rank %d",
+        return fail(asked.disp < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE,
+                    "the access at displacement %lld is not within the %llu-byte window of rank %d",
                     static_cast<long long>(asked.disp), static_cast<unsigned long long>(remote.bytes), remote.rank);
     there = {static_cast<uint64_t>(offset), asked.count, asked.type};
     return MPI_SUCCESS;

@@ -381,7 +381,7 @@ void refused(bool allocate) {
     EXPECT_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, made.win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_fence(0, made.win), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, next, 16, 1, MPI_INT, made.win), MPI_ERR_RMA_RANGE);
-    EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, next, -1, 1, MPI_INT, made.win), MPI_ERR_RMA_RANGE);
+    EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, next, -1, 1, MPI_INT, made.win), MPI_ERR_DISP);
     EXPECT_ERROR(MPI_Accumulate(&value, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_MAXLOC, made.win), MPI_ERR_OP);
     OK(MPI_Accumulate(&value, 0, MPI_BYTE, next, 0, 0, MPI_BYTE, MPI_SUM, made.win));  // without data any operation is valid
     EXPECT_ERROR(MPI_Put(&value, 1, MPI_INT, size, 0, 1, MPI_INT, made.win), MPI_ERR_RANK);

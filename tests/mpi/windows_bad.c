@@ -211,11 +211,12 @@ static void displacements(void) {
     OK(MPI_Type_commit(&backwards));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        EXPECT_ERROR(MPI_Put(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
-        EXPECT_ERROR(MPI_Get(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
-        EXPECT_ERROR(MPI_Accumulate(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, MPI_SUM, win), MPI_ERR_RMA_RANGE);
-        EXPECT_ERROR(MPI_Fetch_and_op(value, value + 1, MPI_INT, next, bad[i], MPI_SUM, win), MPI_ERR_RMA_RANGE);
-        EXPECT_ERROR(MPI_Compare_and_swap(value, value + 1, value + 2, MPI_INT, next, bad[i], win), MPI_ERR_RMA_RANGE);
+        const int wanted = bad[i] < 0 ? MPI_ERR_DISP : MPI_ERR_RMA_RANGE;
+        EXPECT_ERROR(MPI_Put(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, win), wanted);
+        EXPECT_ERROR(MPI_Get(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, win), wanted);
+        EXPECT_ERROR(MPI_Accumulate(value, 1, MPI_INT, next, bad[i], 1, MPI_INT, MPI_SUM, win), wanted);
+        EXPECT_ERROR(MPI_Fetch_and_op(value, value + 1, MPI_INT, next, bad[i], MPI_SUM, win), wanted);
+        EXPECT_ERROR(MPI_Compare_and_swap(value, value + 1, value + 2, MPI_INT, next, bad[i], win), wanted);
     }
     EXPECT_ERROR(MPI_Put(value, 5, MPI_INT, next, 0, 5, MPI_INT, win), MPI_ERR_RMA_RANGE);
     EXPECT_ERROR(MPI_Put(value, 2, MPI_INT, next, 3, 2, MPI_INT, win), MPI_ERR_RMA_RANGE);
