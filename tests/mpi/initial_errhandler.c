@@ -79,8 +79,8 @@ static int spawn_child(const char* name, const char* value, MPI_Comm* inter) {
 }
 
 static void check_children(void) {
-    static const char* const values[][2] = {{"none", NULL}, {"mpi_errors_abort", "MPI_ERRORS_ABORT"},
-                                            {"mpi_errors_return", "mpi_errors_return"}};
+    static const char* const values[][2] = {
+        {"none", NULL}, {"mpi_errors_abort", "MPI_ERRORS_ABORT"}, {"mpi_errors_return", "mpi_errors_return"}};
     char text[MPI_MAX_ERROR_STRING];
     int length;
     MPI_Comm inter;
@@ -94,6 +94,14 @@ static void check_children(void) {
     EXPECT_INT(class_of(code), MPI_ERR_SPAWN);
     OK(MPI_Error_string(code, text, &length));
     CHECK(strstr(text, "mpi_errors_ignore") && strstr(text, "mpi_errors_return"), "the text is %s", text);
+}
+
+/// MPI_Init after MPI_Finalize returns an error that says so.
+static void check_second_start(void) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    OK(MPI_Error_string(MPI_Init(NULL, NULL), text, &length));
+    CHECK(strstr(text, "after MPI_Finalize"), "the text is %s", text);
 }
 
 int main(int argc, char** argv) {
@@ -119,6 +127,7 @@ int main(int argc, char** argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Finalize());
     expect_errors_returned(name);
+    if (!strcmp(name, "mpi_errors_return")) check_second_start();
     if (rank == 0) puts("each process has its handler");
     return 0;
 }

@@ -15,6 +15,9 @@ STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 
 int begin_world(int required) {
     const MutexGuard guard(beginning);
+    if (world_ended)
+        return fail(MPI_ERR_OTHER,
+                    "MPI cannot be initialized again after MPI_Finalize; MPI_Session_init may be called repeatedly");
     if (world_started) return fail(MPI_ERR_OTHER, "MPI is initialized already; call MPI_Init or MPI_Init_thread only once");
     if (const int error = runtime::acquire(required)) return error;
     world_started = true;
