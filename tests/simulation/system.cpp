@@ -279,6 +279,30 @@ SIMULATED int fprintf(FILE* file, const char* format, ...) {
 
 // Functions for files and memory.
 
+namespace {
+/// Returns whether the path is that of a descriptor of a simulated rank, which is one of this program; `own` is its path here, empty if the
+/// rank has ended.
+bool is_descriptor_path(const char* path, std::string& own) {
+    int pid, descriptor;
+    if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) != 2 || !world()->find(pid)) return false;
+    if (owner_of_memory(pid) >= 0) own = "/proc/self/fd/" + std::to_string(descriptor);
+    return true;
+}
+}  // namespace
+
+SIMULATED int lstat(const char* path, struct stat* out) noexcept {
+    std::string own;
+    if (!caller() || !is_descriptor_path(path, own)) return REAL(lstat)(path, out);
+    return own.empty() ? failed(ENOENT) : REAL(lstat)(own.c_str(), out);
+}
+
+// By this link the library checks whether /proc shows its processes.
+SIMULATED ssize_t readlink(const char* path, char* text, size_t bytes) noexcept {
+    if (!caller() || std::strcmp(path, "/proc/self") != 0) return REAL(readlink)(path, text, bytes);
+    const std::string pid = std::to_string(getpid());
+    return static_cast<ssize_t>(pid.copy(text, bytes));
+}
+
 SIMULATED int open(const char* path, int flags, ...) {
     va_list list;
     va_start(list, flags);
@@ -289,12 +313,8 @@ SIMULATED int open(const char* path, int flags, ...) {
         if (std::strcmp(path, "/proc/loadavg") == 0) return failed(ENOENT);
         if (std::strncmp(path, "/proc/", 6) == 0 && std::strstr(path, "/stat")) return failed(EACCES);
         if (is_about_devices(path)) return open_device_file(path);
-        // Descriptors of other simulated ranks are descriptors of this program.
-        int pid, descriptor;
-        if (std::sscanf(path, "/proc/%d/fd/%d", &pid, &descriptor) == 2 && world()->find(pid)) {
-            if (owner_of_memory(pid) < 0) return failed(ENOENT);
-            return REAL(open)(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), flags, mode);
-        }
+        std::string own;
+        if (is_descriptor_path(path, own)) return own.empty() ? failed(ENOENT) : REAL(open)(own.c_str(), flags, mode);
         const int fd = REAL(open)(path, flags, mode);
         note_file(path, fd);
         return fd;
