@@ -2,15 +2,17 @@
 #pragma once
 
 #include <limits.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "check.h"
 
-/// Returns the absolute path of the running program.
+/// Returns the absolute path of the running program. Without /proc that is the path by which it was started.
 __attribute__((unused)) static const char* own_path(void) {
     static char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    CHECK(n > 0, "/proc/self/exe");
+    if (n < 0) n = snprintf(path, sizeof path, "%s", (const char*)getauxval(AT_EXECFN));
+    CHECK(n > 0 && path[0] == '/', "the program's own path: '%s'", path);
     path[n] = 0;
     return path;
 }
