@@ -136,8 +136,9 @@ void learn(std::atomic<uint32_t>& entry, PortWord news) {
     uint32_t merged = 0;
     do {
         const PortWord before = PortWord::of(known);
+        const bool returns = before.state == PortWord::finalized && !before.is_final && news.state == PortWord::running;
         const PortWord after{.port = news.port != 0 ? news.port : before.port,
-                             .state = std::max(before.state, news.state),
+                             .state = returns ? news.state : std::max(before.state, news.state),
                              .is_final = before.is_final || news.is_final};
         merged = after.word();
     } while (merged != known && !entry.compare_exchange_weak(known, merged, std::memory_order_release));

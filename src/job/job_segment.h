@@ -147,7 +147,7 @@ struct PortWord {
 };
 
 /// Merges news about a rank into its entry of the address table, which other processes may change meanwhile. Entries only gain information: a
-/// port may have arrived earlier in a datagram, and a rank that has ended stays so.
+/// port may have arrived earlier in a datagram, and a rank that has ended stays so. One that has closed its last session may run again.
 void learn(std::atomic<uint32_t>& entry, PortWord news);
 
 /// Returns the number of cores that this process may use: the default number of slots of a host.

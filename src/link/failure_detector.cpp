@@ -124,11 +124,16 @@ bool has_finalized(const Process& process) {
     return job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).state >= job::PortWord::finalized;
 }
 
-bool has_left(const Process& process) {
+bool has_finalized_for_good(const Process& process) {
     if (!has_finalized(process)) return false;
     job::JobSegment& segment = process.job->segment();
-    return segment.is_local(process.rank) ||
-           job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).is_final;
+    return job::PortWord::of(segment.port(process.rank).load(std::memory_order_acquire)).is_final ||
+           (segment.is_local(process.rank) && segment.cell(process.rank).state.load() > job::RankState::finalized);
+}
+
+bool has_left(const Process& process) {
+    if (!has_finalized(process)) return false;
+    return process.job->segment().is_local(process.rank) || has_finalized_for_good(process);
 }
 
 // This function must cost only a few loads, because waits call it before each sleep and between polls. A failure is written before the

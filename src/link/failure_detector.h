@@ -13,6 +13,10 @@ bool is_known_to_have_ended(const Process& process);
 /// the way. False if its job is not mapped.
 bool has_finalized(const Process& process);
 
+/// Returns whether a process has called MPI_Finalize or has exited, as far as this host knows. One that has only closed its last session, or
+/// called shmem_finalize, may return.
+bool has_finalized_for_good(const Process& process);
+
 /// Returns whether a process takes no part any more in any communicator that exists now, as far as this host knows: it has called MPI_Finalize
 /// or has exited. On this host also if it has closed its last session; a process on another host might have opened one since.
 bool has_left(const Process& process);

@@ -92,6 +92,8 @@ void query_silent_peers(uint64_t patience_ns) {
 
 bool has_finalized(const Peer& peer) { return peer.dead || has_finalized(Process{&peer.job, peer.rank}); }
 
+bool has_finalized_for_good(const Peer& peer) { return peer.dead || has_finalized_for_good(Process{&peer.job, peer.rank}); }
+
 bool all_acknowledged() {
     bool all = true;
     for (const Peer* peer : remotes) all = all && (peer->base->idle() || has_finalized(*peer));

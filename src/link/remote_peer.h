@@ -28,6 +28,8 @@ void query_silent_peers(uint64_t patience_ns);
 
 /// Returns whether the peer will not receive anything any more: it has called MPI_Finalize, or has ended.
 bool has_finalized(const Peer& peer);
+/// The same, but false for a peer that may return (link/failure_detector.h).
+bool has_finalized_for_good(const Peer& peer);
 
 /// Returns whether everything sent to other hosts is acknowledged, except by peers that have finalized. Asks the daemon about peers that do
 /// not answer.

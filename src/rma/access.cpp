@@ -374,8 +374,9 @@ bool poll_accesses() {
     if (!active) return any;
     for (Target* target = active->front(); target;) {
         Target* next = active->next(target);
-        // After a failure a process may finalize while another one still uses a window; end the accesses to such a process.
-        if (link::has_finalized(*target->peer)) {
+        // After a failure a process may finalize while another one still uses a window; end the accesses to such a process. One that is in
+        // shmem_finalize may call shmem_init afterwards, and then serves accesses of those that have called it before.
+        if (link::has_finalized_for_good(*target->peer)) {
             end_all_of_ended(*target);
             any = true;
         } else {

@@ -59,7 +59,10 @@ void set_state(job::RankState state, job::PortWord published) {
 void set_running() { set_state(job::RankState::initialized, {.state = job::PortWord::running}); }
 
 void set_finalized(bool is_final) {
-    set_state(job::RankState::finalized, {.state = job::PortWord::finalized, .is_final = is_final});
+    const job::PortWord published{.state = job::PortWord::finalized, .is_final = is_final};
+    set_state(job::RankState::finalized, published);
+    // Processes on this host look for the final state here, too, and no transport may have published it.
+    if (is_final) job::learn(link::self().job->segment().port(link::self().rank), published);
 }
 
 /// Two users of the library may each have a thread inside at the same time, whatever thread level each of them requests.

@@ -266,7 +266,7 @@ int acquire_remote(Window& window, WindowTarget& remote, LockHeld kind) {
     ++remote.asked;
     request_remote(window, remote);
     wait_for_lock(window, remote,
-                  [&] { return remote.granted || remote.refused || link::has_finalized(peer) || is_revoked(window); });
+                  [&] { return remote.granted || remote.refused || link::has_finalized_for_good(peer) || is_revoked(window); });
     if (remote.granted) return MPI_SUCCESS;
     return is_revoked(window) ? why_revoked() : gone(remote);
 }

@@ -164,4 +164,13 @@ TEST(PortWord, LearnsNewsInAnyOrder) {
     } while (std::next_permutation(news.begin(), news.end(), precedes));
 }
 
+TEST(PortWord, ARankMayRunAgainUnlessItsEndIsFinal) {
+    std::atomic<uint32_t> entry = PortWord{54321, PortWord::finalized}.word();
+    learn(entry, {54321, PortWord::running});
+    EXPECT_EQ(entry.load(), (PortWord{54321, PortWord::running}.word()));
+    learn(entry, {0, PortWord::finalized, true});
+    learn(entry, {54321, PortWord::running});
+    EXPECT_EQ(entry.load(), (PortWord{54321, PortWord::finalized, true}.word()));
+}
+
 }  // namespace
