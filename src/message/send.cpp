@@ -358,8 +358,8 @@ void drop_sends_to_finalized() {
 }
 
 bool abandon_sends_to_finalized() {
-    // A queued send to a finalized peer must be completed here, because no later event would do it.
-    return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized(peer); },
+    // A queued send to a finalized peer must be completed here, because no later event would do it. A peer that may return gets the message.
+    return end_sends<[](const link::Peer& peer) { return !peer.dead && link::has_finalized_for_good(peer); },
                      [](const SendRequest& request) { return request.queued || lacks_a_member(request); }>();
 }
 
