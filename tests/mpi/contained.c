@@ -57,10 +57,6 @@ static void number_myself(const char* way) {
     CHECK(0, "execl: %s", strerror(errno));
 }
 
-// The sanitizer reads its options from /proc, and looks for leaks there.
-const char* __asan_default_options(void);  // NOLINT(bugprone-reserved-identifier)
-const char* __asan_default_options(void) { return "detect_leaks=0"; }  // NOLINT(bugprone-reserved-identifier)
-
 int main(int argc, char** argv) {
     MPI_Comm parent;
     const char* rank = getenv("STARLING_RANK");
