@@ -22,8 +22,8 @@ void fail_sends(const Gone& gone);
 void revoke_sends(uint64_t context);
 /// Completes the sends whose receivers have called MPI_Finalize and will not receive them.
 void drop_sends_to_finalized();
-/// Completes sends to finalized receivers after a failure. The receivers may have been members of a failed collective that ended while
-/// other members still send to them. Returns true if any send was completed.
+/// Completes sends to receivers that have finalized for good, after a failure. The receivers may have been members of a failed collective
+/// that ended while other members still send to them. Returns true if any send was completed.
 bool abandon_sends_to_finalized();
 /// Visits the incomplete sends.
 void each_open_send(void (*visit)(const SendRequest& request, void* argument), void* argument);

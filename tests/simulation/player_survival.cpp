@@ -1,5 +1,6 @@
-// The last step of some runs in which ranks die: the living members of the world agree, revoke it, and shrink it, while ranks die. In some runs
-// members finalize instead of revoking it. Every call must end, and all living members must get the same results. Then one of the living members revokes a window for which the others wait.
+// The last step of some runs in which ranks die: the living members of the world agree, revoke it, and shrink it, while ranks die. In some
+// runs members finalize instead of revoking it. Every call must end, and all living members must get the same results. Then one of the living
+// members revokes a window for which the others wait.
 
 #include "daemon.h"
 #include "player.h"

@@ -173,9 +173,7 @@ void Player::check_window(const Step& step, WindowUse& use, uint32_t epoch, cons
 
 // If error markers do not fit into eager messages (message/error_marker.h), members learn only that something failed, not what.
 Player::Allowed Player::for_all_of_window() const {
-    const bool has_marks =
-        std::find(script_.settings.begin(), script_.settings.end(),
-                  std::pair<std::string, std::string>("STARLING_EAGER_LIMIT", "0")) == script_.settings.end();
+    const bool has_marks = !script_.has_setting("STARLING_EAGER_LIMIT", "0");
     if (!script_.mortal) return Allowed::nothing;
     return has_marks ? Allowed::death : Allowed::anything;
 }

@@ -190,9 +190,7 @@ void Script::set_devices(Random random) {
 // simulator minutes.
 void Script::add_absences(Random random) {
     constexpr uint64_t kTimeout = 10'000 * kMs;
-    const bool polls = std::find(settings.begin(), settings.end(),
-                                 std::pair<std::string, std::string>("STARLING_WAIT", "poll")) != settings.end();
-    if (placement.hosts < 2 || polls) return;
+    if (placement.hosts < 2 || has_setting("STARLING_WAIT", "poll")) return;
     for (Step& step : steps)
         if (step.kind == Kind::compute && random.one_in(2)) step.ns = kTimeout - random.below(100 * kMs);
 }
@@ -569,6 +567,10 @@ void Script::write_communities(Random& random, Step step) {
         if (step.kind == Kind::split) std::reverse(made.members.begin(), made.members.end());
         released_.push_back(made.members.empty());
     }
+}
+
+bool Script::has_setting(const std::string& setting, const std::string& value) const {
+    return std::find(settings.begin(), settings.end(), std::pair(setting, value)) != settings.end();
 }
 
 Features Script::drawn() const {

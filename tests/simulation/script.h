@@ -155,6 +155,7 @@ struct Script {
     /// Returns whether the process with this rank in a group will die.
     bool fails_with(const std::vector<uint32_t>& group, int rank) const { return doomed[group[static_cast<size_t>(rank)]]; }
     uint32_t processes() const { return placement.processes(); }
+    bool has_setting(const std::string& setting, const std::string& value) const;
     /// Returns whether the communicator has processes of several jobs.
     bool spans_jobs(const Community& of) const;
     std::string describe() const;
