@@ -51,6 +51,7 @@ struct Options {
     std::string library, reaches, shares;
     uint64_t from = 0, to = 0;
     uint32_t ranks = 0;
+    uint32_t most = UINT32_MAX;  ///< seeds with more processes than this are left out
     unsigned jobs = 1;
     Features only;
     bool one = false, trace = false, plain = false, twice = false, large = false, phased = false;
@@ -351,7 +352,9 @@ class Runner {
     /// Starts the seed's runs if its job has more than `above` ranks and at most `most`.
     void start_if(uint64_t seed, uint32_t above, uint32_t most) {
         const Script script = script_of(options_, seed);
-        if (script.processes() <= above || script.processes() > most || !script.drawn().has_all(options_.only)) return;
+        if (script.processes() <= above || script.processes() > std::min(most, options_.most) ||
+            !script.drawn().has_all(options_.only))
+            return;
         for (int turn = 0; turn < (options_.twice ? 2 : 1); ++turn) {
             while (count_ == options_.jobs) wait_for_one();
             start(seed, script);
@@ -433,7 +436,7 @@ class Runner {
                  "usage: simulate [--library FILE] --seed N [--trace] [--ranks R]\n"
                  "       simulate [--library FILE] --large RANKS\n"
                  "       simulate [--library FILE] [--shares COUNTER=PERCENT,...] --phased RANKS\n"
-                 "       simulate [--library FILE] [--jobs J] [--plain] [--only FEATURE+FEATURE] [--reaches "
+                 "       simulate [--library FILE] [--jobs J] [--plain] [--most RANKS] [--only FEATURE+FEATURE] [--reaches "
                  "COUNTER,FEATURE+FEATURE,...] "
                  "--seeds FROM-TO | --twice FROM-TO\n"
                  "       simulate --program NAME -n RANKS --costs FILE [OPTIONS] [-- ARGUMENTS]\n");
@@ -482,6 +485,8 @@ Options read_options(char** arguments) {
             options.library = value;
         } else if (name == "--ranks") {
             options.ranks = static_cast<uint32_t>(number);
+        } else if (name == "--most") {
+            options.most = static_cast<uint32_t>(number);
         } else if (name == "--large") {
             options.large = options.one = true;
             options.ranks = static_cast<uint32_t>(number);
