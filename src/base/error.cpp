@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,8 @@ int fail(int error_class, const char* format, ...) {
 std::string_view failure_text() { return last_failure; }
 
 void clear_failure() { last_failure[0] = '\0'; }
+
+const char* limit_remedy(int error) { return error == EMFILE || error == ENFILE ? "; raise `ulimit -n`" : ""; }
 
 void panic(const char* format, ...) {
     char text[1024];

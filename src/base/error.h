@@ -14,6 +14,9 @@ namespace starling {
 std::string_view failure_text();
 void clear_failure();
 
+/// Returns the remedy that ends a sentence about a failed system call: "; raise `ulimit -n`" if no descriptor was left, else "".
+const char* limit_remedy(int error);
+
 /// Prints "starling: <sentence>" to standard error and aborts the process. For broken invariants only.
 [[noreturn, gnu::format(printf, 1, 2), gnu::cold]] void panic(const char* format, ...);
 

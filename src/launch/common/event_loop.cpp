@@ -1,20 +1,34 @@
 #include "launch/common/event_loop.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace starling::launch {
 
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};  // until the kernel may have more room or descriptors
+
+epoll_event event_of(int fd, uint32_t generation, uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = uint64_t{generation} << 32 | static_cast<uint32_t>(fd);
+    return event;
+}
+
+}  // namespace
+
 EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) {
-        const char* remedy = errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "";
-        std::fprintf(stderr, "starling: cannot create an event queue: %s%s\n", std::strerror(errno), remedy);
+        std::fprintf(stderr, "starling: cannot create an event queue: %s%s\n", std::strerror(errno), limit_remedy(errno));
         _exit(1);
     }
 }
@@ -22,26 +36,70 @@ EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
 EventLoop::~EventLoop() { close(epoll_); }
 
 bool EventLoop::watch(int fd, uint32_t events, std::function<void(uint32_t)> handler) {
-    const uint32_t generation = ++generation_;
-    epoll_event event{};
-    event.events = events;
-    event.data.u64 = uint64_t{generation} << 32 | static_cast<uint32_t>(fd);
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return false;
-    watches_[fd] = std::make_shared<Watch>(Watch{generation, std::move(handler)});
+    const auto watch = std::make_shared<Watch>(Watch{++generation_, std::move(handler), events});
+    if (!add(fd, *watch)) return false;
+    watches_[fd] = watch;
     return true;
+}
+
+bool EventLoop::add(int fd, Watch& watch) {
+    epoll_event event = event_of(fd, watch.generation, watch.events);
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) return true;
+    // A job that lost the watch of a rank's output or of a signal would wait for ever, so the loop waits until there is room.
+    if (errno != ENOSPC && errno != ENOMEM) return false;
+    if (!reported_want_of_room_) {
+        std::fprintf(stderr, "starling: waiting until the kernel can watch one more descriptor: %s%s\n", std::strerror(errno),
+                     errno == ENOSPC ? "; raise /proc/sys/fs/epoll/max_user_watches" : "");
+    }
+    reported_want_of_room_ = true;
+    retry_later(fd, watch);
+    return true;
+}
+
+void EventLoop::retry_later(int fd, Watch& watch) {
+    watch.retry = after(kPause, [this, fd, generation = watch.generation] {
+        const auto found = watches_.find(fd);
+        if (found == watches_.end() || found->second->generation != generation) return;
+        found->second->retry = 0;
+        add(fd, *found->second);
+    });
 }
 
 void EventLoop::change(int fd, uint32_t events) {
     const auto found = watches_.find(fd);
     if (found == watches_.end()) return;
-    epoll_event event{};
-    event.events = events;
-    event.data.u64 = uint64_t{found->second->generation} << 32 | static_cast<uint32_t>(fd);
+    found->second->events = events;
+    if (found->second->retry != 0) return;
+    epoll_event event = event_of(fd, found->second->generation, events);
     epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
 }
 
+int EventLoop::accept(int listener) {
+    for (;;) {
+        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) return fd;
+        if (errno != EINTR && errno != ECONNABORTED) break;
+    }
+    const auto found = watches_.find(listener);
+    if (errno == EAGAIN || found == watches_.end()) return -1;
+    // epoll would report the listener as ready again at once, so that this process would use all of its core.
+    change(listener, 0);
+    after(kPause, [this, listener, generation = found->second->generation] {
+        const auto now = watches_.find(listener);
+        if (now != watches_.end() && now->second->generation == generation) change(listener, EPOLLIN);
+    });
+    return -1;
+}
+
 void EventLoop::forget(int fd) {
-    if (watches_.erase(fd) > 0) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    const auto found = watches_.find(fd);
+    if (found == watches_.end()) return;
+    if (found->second->retry != 0) {
+        cancel(found->second->retry);
+    } else {
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    }
+    watches_.erase(found);
 }
 
 EventLoop::TimerId EventLoop::after(std::chrono::milliseconds delay, std::function<void()> handler) {

@@ -25,10 +25,15 @@ class EventLoop {
     ~EventLoop();
 
     /// Calls `handler(ready events)` while `fd` is ready for `events` (EPOLLIN, ...). Returns false if the
-    /// kernel can't watch this kind of descriptor (a regular file: always ready). The loop does not own
-    /// `fd`.
+    /// kernel can't watch this kind of descriptor (a regular file: always ready). Where the kernel has no
+    /// room for a further watch (ENOSPC, ENOMEM), the loop tries again every 50 ms and says so on stderr
+    /// once. The loop does not own `fd`.
     bool watch(int fd, uint32_t events, std::function<void(uint32_t)> handler);
     void change(int fd, uint32_t events);
+    /// Accepts a connection from `listener`, which this loop watches for EPOLLIN. Returns -1 if there is
+    /// none. Where the kernel refuses one (EMFILE, ...), the loop reports `listener` as ready only after a
+    /// pause, until other descriptors may have been closed.
+    int accept(int listener);
     /// Stops watching `fd`. Must be called before `fd` is closed.
     void forget(int fd);
 
@@ -48,11 +53,15 @@ class EventLoop {
     struct Watch {
         uint32_t generation;
         std::function<void(uint32_t)> handler;
+        uint32_t events;
+        TimerId retry = 0;  // the timer of the next try; 0 once the kernel watches the descriptor
     };
     struct Timer {
         TimerId id;
         std::function<void()> handler;
     };
+    bool add(int fd, Watch& watch);
+    void retry_later(int fd, Watch& watch);
     int milliseconds_to_next_timer() const;
     void run_timers();
 
@@ -61,6 +70,7 @@ class EventLoop {
     std::unordered_map<int, std::shared_ptr<Watch>> watches_;
     std::multimap<Clock::time_point, Timer> timers_;
     TimerId last_timer_ = 0;
+    bool reported_want_of_room_ = false;
     bool stopped_ = false;
     int result_ = 0;
 };

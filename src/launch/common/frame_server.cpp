@@ -14,7 +14,6 @@ namespace starling::launch {
 
 namespace {
 constexpr std::chrono::seconds kTimeToProve{5};
-constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr size_t kMaxConnections = 16384;
 constexpr int kBacklog = 1024;  ///< connections that the kernel queues for a listener
 constexpr size_t kPiece = 64 * 1024;
@@ -53,15 +52,8 @@ bool FrameServer::admits(int fd, SocketKind door) const {
 
 /// Accepts one connection. Returns whether there was one.
 bool FrameServer::on_connect(int listener, SocketKind door) {
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            // epoll would report the listener as ready again at once. Stop watching it for a while, until other descriptors are closed.
-            loop_.change(listener, 0);
-            loop_.after(kAcceptPause, [this, listener] { loop_.change(listener, EPOLLIN); });
-        }
-        return false;
-    }
+    const int fd = loop_.accept(listener);
+    if (fd < 0) return false;
     if (!admits(fd, door)) {
         close(fd);
         return true;

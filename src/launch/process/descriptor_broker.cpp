@@ -58,7 +58,7 @@ bool DescriptorBroker::start(const std::string& control_socket) {
 }
 
 void DescriptorBroker::accept() {
-    const int asker = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int asker = launcher_.loop().accept(socket_);
     if (asker < 0) return;
     if (askers_.size() >= kMostAskers || !control::is_trusted_peer(asker) ||
         !launcher_.loop().watch(asker, EPOLLIN, [this, asker](uint32_t) { serve(asker); })) {

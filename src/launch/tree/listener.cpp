@@ -15,7 +15,6 @@
 namespace starling::launch {
 
 namespace {
-constexpr std::chrono::milliseconds kListenerPause{50};
 constexpr int kAcceptsAtOnce = 16;
 }  // namespace
 
@@ -24,7 +23,7 @@ TreeListener::~TreeListener() {
         loop_.forget(fd);
         close(fd);
     }
-    for (const auto timer : {expiry_, burial_, pause_}) {
+    for (const auto timer : {expiry_, burial_}) {
         if (timer != 0) loop_.cancel(timer);
     }
 }
@@ -48,7 +47,7 @@ int TreeListener::listen_on(const std::string& address) {
         const int error = errno;
         if (fd >= 0) close(fd);
         return fail(MPI_ERR_OTHER, "cannot listen on %s for other hosts' daemons: %s%s", address.c_str(), std::strerror(error),
-                    error == EMFILE ? "; raise `ulimit -n`" : "");
+                    limit_remedy(error));
     }
     sockets_.push_back(fd);
     endpoints_.push_back({address, ntohs(name.sin_port)});
@@ -58,21 +57,9 @@ int TreeListener::listen_on(const std::string& address) {
 
 void TreeListener::on_connect(int listener) {
     for (int i = 0; i < kAcceptsAtOnce; ++i) {
-        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            admit(fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            // epoll would report the sockets as ready again at once. Stop watching them for a while, until other descriptors are closed.
-            for (const int s : sockets_) loop_.change(s, 0);
-            if (pause_ != 0) loop_.cancel(pause_);
-            pause_ = loop_.after(kListenerPause, [this] {
-                pause_ = 0;
-                for (const int s : sockets_) loop_.change(s, EPOLLIN);
-            });
-            return;
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            return;
-        }
+        const int fd = loop_.accept(listener);
+        if (fd < 0) return;
+        admit(fd);
     }
 }
 

@@ -51,7 +51,7 @@ class TreeListener {
     std::vector<DaemonAddress> endpoints_;
     std::list<Stranger> unauthenticated_;                  ///< connections that are not authenticated yet, oldest first
     std::vector<std::unique_ptr<TreeConnection>> graves_;  ///< connections that were closed within their own handlers
-    EventLoop::TimerId expiry_ = 0, burial_ = 0, pause_ = 0;
+    EventLoop::TimerId expiry_ = 0, burial_ = 0;
 };
 
 }  // namespace starling::launch
