@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -153,6 +154,12 @@ StartedProcess start_process(const ProcessStart& start) {
     result.error = result.pid < 0 ? errno : outcome.error;
     result.step = outcome.step;
     return result;
+}
+
+pid_t reap_process(pid_t pid, int& status, int options) {
+    pid_t reaped;
+    while ((reaped = waitpid(pid, &status, options)) < 0 && errno == EINTR) {}
+    return reaped;
 }
 
 std::string find_program(std::string_view name, std::string_view path, std::string_view directory) {

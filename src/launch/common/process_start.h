@@ -44,6 +44,10 @@ struct StartedProcess {
 /// Starts the process by vfork: returns when the program runs or has failed to start.
 StartedProcess start_process(const ProcessStart& start);
 
+/// Waits for the end of the child `pid`, as waitpid() does, but also goes on after an interruption (which sandboxes may report even for
+/// WNOHANG). Returns `pid`, 0 if it still runs and `options` has WNOHANG, or -1.
+pid_t reap_process(pid_t pid, int& status, int options = 0);
+
 /// Finds a program as a shell would: in the directories of `path` (':'-separated), then in `directory`. Returns a name with a slash
 /// unchanged, and an empty string if the program is not found.
 std::string find_program(std::string_view name, std::string_view path, std::string_view directory);

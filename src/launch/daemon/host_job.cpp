@@ -142,7 +142,7 @@ HostJob::~HostJob() {
 HostJob::Start HostJob::listen() {
     if (server_.listen_at(bootstrap::host_meeting(id_))) return Start::ready;
     if (errno == EADDRINUSE) return Start::another_was_faster;
-    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s", std::strerror(errno));
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno), limit_remedy(errno));
     return Start::failed;
 }
 

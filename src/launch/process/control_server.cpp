@@ -26,8 +26,7 @@ ControlServer::ControlServer(Launcher& launcher)
 bool ControlServer::start(const std::string& name) {
     name_ = name;
     if (server_.listen(name_) && keeper_.start(name_)) return true;
-    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno),
-         errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "");
+    fail(MPI_ERR_OTHER, "cannot listen for the job's processes: %s%s", std::strerror(errno), limit_remedy(errno));
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "job/environment.h"
 #include "job/life_lock.h"
 #include "launch/common/hosts.h"
+#include "launch/common/process_start.h"
 #include "launch/process/control_server.h"
 #include "launch/process/input.h"
 #include "launch/process/launcher.h"
@@ -34,7 +36,9 @@ int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(statu
 /// Returns a child that has ended and is not reaped yet; 0 if there is none.
 pid_t ended_child() {
     siginfo_t about{};
-    return waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT) == 0 ? about.si_pid : 0;
+    int error;
+    while ((error = waitid(P_ALL, 0, &about, WEXITED | WNOHANG | WNOWAIT)) != 0 && errno == EINTR) {}
+    return error == 0 ? about.si_pid : 0;
 }
 
 }  // namespace
@@ -51,7 +55,7 @@ void Launcher::reap() {
             int32_t number = pid;
             found->second.job->segment.cell(found->second.rank).pid.compare_exchange_strong(number, 0);
         }
-        if (waitpid(pid, &status, WNOHANG) != pid) break;
+        if (reap_process(pid, status, WNOHANG) != pid) break;
         if (pid == guard_.pid()) {
             detail("the guard process was killed; starting another");
             if (!guard_.restart()) print("%s", std::string(failure_text()).c_str());

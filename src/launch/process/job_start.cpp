@@ -177,7 +177,8 @@ StartedProcess Launcher::launch_one(LocalJob& job, uint32_t rank, ProcessStart s
         if (fd >= 0) close(fd);
     }
     if (process.error != 0) {
-        if (process.pid > 0) waitpid(process.pid, nullptr, 0);
+        int status = 0;
+        if (process.pid > 0) reap_process(process.pid, status);
         if (start.guard_slot) guard_.release_slot(start.guard_slot);
         process.pid = -1;
         job.segment.cell(rank).state.store(job::RankState::not_started, std::memory_order_relaxed);
@@ -268,7 +269,8 @@ void Launcher::undo_start(LocalJob& job) {
         release_processors(rank);
         if (!rank.running) continue;
         kill(-rank.pid, SIGKILL);
-        waitpid(rank.pid, nullptr, 0);
+        int status = 0;
+        reap_process(rank.pid, status);
         running_.erase(rank.pid);
         rank.running = false;
         --job.running;

@@ -92,11 +92,12 @@ bool Launcher::watch_signals() {
     sigprocmask(SIG_BLOCK, &watched, &original_mask_);
     signal_fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signal_fd_ < 0) {
-        fail(MPI_ERR_OTHER, "cannot watch signals: %s%s", std::strerror(errno),
-             errno == EMFILE || errno == ENFILE ? "; raise `ulimit -n`" : "");
+        fail(MPI_ERR_OTHER, "cannot watch signals: %s%s", std::strerror(errno), limit_remedy(errno));
         return false;
     }
-    return loop_.watch(signal_fd_, EPOLLIN, [this](uint32_t) { on_signals(); });
+    if (loop_.watch(signal_fd_, EPOLLIN, [this](uint32_t) { on_signals(); })) return true;
+    fail(MPI_ERR_OTHER, "cannot watch signals: epoll_ctl: %s; allow this system call", std::strerror(errno));
+    return false;
 }
 
 void Launcher::on_signals() {

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/linux_calls.h"
+#include "launch/common/process_start.h"
 #include "mpi.h"
 
 namespace starling::launch {
@@ -24,6 +25,7 @@ namespace starling::launch {
 namespace {
 
 constexpr const char* kGuardName = "starling-guard";
+constexpr useconds_t kPollPause = 10000;
 
 // Returns whether a process has the mark in its environment. Uses plain calls and a static buffer, because the guard must work without free
 // memory.
@@ -135,9 +137,7 @@ bool OrphanReaper::restart() {
     if (launcher_fd >= 0) close(launcher_fd);
     if (pid_ > 0) return true;
     fail(MPI_ERR_OTHER, "cannot start the guard process: %s%s", std::strerror(error),
-         error == EAGAIN   ? "; raise `ulimit -u`, or end some processes"
-         : error == EMFILE ? "; raise `ulimit -n`"
-                           : "");
+         error == EAGAIN ? "; raise `ulimit -u`, or end some processes" : limit_remedy(error));
     return false;
 }
 
@@ -150,8 +150,8 @@ void OrphanReaper::serve(pid_t launcher, int launcher_fd) {
     syscall(SYS_close_range, 1u, ~0u, 0u);
     if (chdir("/") != 0) _exit(1);
 
-    pollfd dead{0, POLLIN, 0};
-    while (getppid() == launcher && poll(&dead, 1, -1) < 0 && errno == EINTR) {}
+    // A failed poll() says nothing about the launcher, but getppid() does.
+    for (pollfd dead{0, POLLIN, 0}; getppid() == launcher && poll(&dead, 1, -1) <= 0;) usleep(kPollPause);
     for (uint32_t i = 0; i < kSlots && slots_[i] != -1; ++i) {
         if (slots_[i] > 1) kill(-slots_[i], SIGKILL);
     }
@@ -184,8 +184,10 @@ void OrphanReaper::release_slot(volatile pid_t* slot) {
 
 void OrphanReaper::dismiss() {
     if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+    // Where a filter or a security module forbids the signal, the guard ends after this process.
+    const bool ends = kill(pid_, SIGKILL) == 0 || errno == ESRCH;
+    int status = 0;
+    if (ends) reap_process(pid_, status);
     pid_ = -1;
 }
 

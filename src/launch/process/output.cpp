@@ -232,8 +232,9 @@ void OutputTagger::on_readable(OutputSource& source) {
 bool OutputTagger::read_some(OutputSource& source, size_t& bytes) {
     bytes = 0;
     const ssize_t n = ::read(source.fd, buffer_.data(), buffer_.size());
-    if (n < 0) return errno == EAGAIN || errno == EINTR;  // EIO: all processes have closed the terminal's other end
-    if (n == 0) return false;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (n < 0) lose_rest(source, errno);
+    if (n <= 0) return false;
     bytes = static_cast<size_t>(n);
     if (bytes == kBuffer && !std::exchange(source.was_full, true)) enlarge_pipe(source);
     add_text(source, {buffer_.data(), bytes});
@@ -420,6 +421,12 @@ void OutputTagger::lose(OutputSink& sink, int error) {
     report("output of the processes can't be written to " + (sink.path.empty() ? "standard output" : "'" + sink.path + "'") +
            " and is lost: " + std::strerror(error) +
            (error == ENOSPC || error == EDQUOT ? "; free some space there, or redirect the output" : ""));
+}
+
+void OutputTagger::lose_rest(const OutputSource& source, int error) {
+    if (error == EIO && source.route.terminal) return;  // all processes have closed the terminal's other end
+    if (exit_code_ == 0) exit_code_ = 1;
+    report(std::string("output of the processes can't be read, and the rest of it is lost: ") + std::strerror(error));
 }
 
 void OutputTagger::lose_unread(std::chrono::seconds time) {

@@ -93,14 +93,14 @@ class OutputTagger {
         bool never_blocks = false;  ///< true: a file or /dev/null, where other writers' lines cannot split one write
         size_t pipe_bytes = 0;      ///< capacity of a non-blocking pipe; 0: not such a pipe
         std::string pending;
-        size_t written = 0;          ///< number of bytes of `pending` that are written
-        size_t in_flight = 0;        ///< bytes passed to `forward` and not acknowledged
-        bool waiting = false;        ///< true: waits until the reader takes data
-        bool paused = false;         ///< true: the pipes of the ranks are not read
-        bool reader_closed = false;  ///< true: the reader has closed its end
-        bool unread = false;         ///< true: text that can't be written at once is lost (lose_unread)
+        size_t written = 0;                            ///< number of bytes of `pending` that are written
+        size_t in_flight = 0;                          ///< bytes passed to `forward` and not acknowledged
+        bool waiting = false;                          ///< true: waits until the reader takes data
+        bool paused = false;                           ///< true: the pipes of the ranks are not read
+        bool reader_closed = false;                    ///< true: the reader has closed its end
+        bool unread = false;                           ///< true: text that can't be written at once is lost (lose_unread)
         EventLoop::Clock::time_point stalled_since{};  ///< when the reader took text for the last time; valid while `waiting`
-        bool failed = false;         ///< true: a write error was reported, and is not reported again
+        bool failed = false;                           ///< true: a write error was reported, and is not reported again
         bool from_elsewhere = false;
         std::string path;  ///< path of the file; empty: `target` is a descriptor of this process
         std::vector<std::function<void()>> on_room;
@@ -141,6 +141,7 @@ class OutputTagger {
     static size_t chunk_size(OutputSink& sink);
     bool write_chunk(OutputSink& sink);
     void lose(OutputSink& sink, int error);
+    void lose_rest(const OutputSource& source, int error);
     void discard_unread(OutputSink& sink);
     void check_readers();
     void report_reader_closed();

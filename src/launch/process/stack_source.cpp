@@ -53,7 +53,7 @@ bool collect(pid_t child, int fd, pid_t pid, StackClock::time_point give_up, std
     close(fd);
     if (!complete) kill(child, SIGKILL);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    reap_process(child, status);
     if (complete) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     kill(pid, SIGCONT);  // a killed debugger may leave the process stopped
     return false;

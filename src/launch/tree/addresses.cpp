@@ -21,10 +21,11 @@ struct Interface {
     bool loopback = false, running = false;
 };
 
-std::vector<Interface> interfaces() {
-    std::vector<Interface> found;
+int list_interfaces(std::vector<Interface>& found) {
     ifaddrs* list = nullptr;
-    if (getifaddrs(&list) != 0) return found;
+    if (getifaddrs(&list) != 0)
+        return fail(MPI_ERR_OTHER, "cannot list this machine's network interfaces: %s%s", std::strerror(errno),
+                    limit_remedy(errno));
     for (const ifaddrs* i = list; i; i = i->ifa_next) {
         if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) continue;
         const in_addr address = reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr;
@@ -41,14 +42,15 @@ std::vector<Interface> interfaces() {
     freeifaddrs(list);
     // Some users take only the first few addresses. A bridge without a carrier leads nowhere, so it comes last.
     std::stable_partition(found.begin(), found.end(), [](const Interface& i) { return i.running; });
-    return found;
+    return MPI_SUCCESS;
 }
 
 }  // namespace
 
 int own_addresses(std::string_view filter, std::vector<std::string>& out) {
     out.clear();
-    const std::vector<Interface> all = interfaces();
+    std::vector<Interface> all;
+    if (const int error = list_interfaces(all); error != MPI_SUCCESS) return error;
     if (filter.empty()) {
         for (const bool loopback : {false, true}) {
             for (const Interface& i : all) {
@@ -84,7 +86,8 @@ int own_addresses(std::string_view filter, std::vector<std::string>& out) {
 }
 
 std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints) {
-    const std::vector<Interface> own = interfaces();
+    std::vector<Interface> own;
+    list_interfaces(own);
     std::stable_partition(endpoints.begin(), endpoints.end(), [&](const DaemonAddress& e) {
         sockaddr_in address{};
         if (!socket_address(e, address)) return false;
@@ -95,7 +98,8 @@ std::vector<DaemonAddress> nearest_first(std::vector<DaemonAddress> endpoints) {
 }
 
 size_t count_shared_networks(const std::vector<std::string>& theirs) {
-    const std::vector<Interface> own = interfaces();
+    std::vector<Interface> own;
+    list_interfaces(own);
     return static_cast<size_t>(std::count_if(own.begin(), own.end(), [&](const Interface& i) {
         return std::any_of(theirs.begin(), theirs.end(), [&](const std::string& address) {
             in_addr other{};

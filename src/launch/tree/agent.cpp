@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/error.h"
 #include "base/linux_calls.h"
 #include "base/version.h"
 #include "base/wire.h"
@@ -74,7 +75,8 @@ class AgentStart : public NodeStart {
     ~AgentStart() override {
         if (pid_ > 0) {
             kill(-pid_, SIGKILL);
-            if (pid_fd_ >= 0) waitpid(pid_, nullptr, 0);
+            int status = 0;
+            if (pid_fd_ >= 0) reap_process(pid_, status);
         }
         for (int* fd : {&in_, &out_, &err_, &pid_fd_}) drop(*fd);
         if (timer_ != 0) loop_.cancel(timer_);
@@ -161,9 +163,9 @@ void AgentStart::launch() {
     out_ = out[0];
     err_ = err[0];
     if (process.error != 0) {
-        if (process.pid > 0) waitpid(process.pid, nullptr, 0);
-        return fail_later("cannot run '" + words[0] + "': " + std::strerror(process.error) +
-                          (process.error == EMFILE || process.error == ENFILE ? "; raise `ulimit -n`" : ""));
+        int status = 0;
+        if (process.pid > 0) reap_process(process.pid, status);
+        return fail_later("cannot run '" + words[0] + "': " + std::strerror(process.error) + limit_remedy(process.error));
     }
     pid_ = process.pid;
     watch_pipes();
@@ -221,7 +223,7 @@ void AgentStart::read_output() {
 
 void AgentStart::on_pid_ready() {
     int status = 0;
-    const pid_t pid = waitpid(pid_, &status, WNOHANG);
+    const pid_t pid = reap_process(pid_, status, WNOHANG);
     if (pid == 0) return;
     // Another part of the program that waits for all children may have reaped this one first. Then child_exited() reports the status, or it
     // stays unknown.

@@ -11,8 +11,10 @@
 #include <cstring>
 
 #include "base/config.h"
+#include "base/error.h"
 #include "base/version.h"
 #include "base/wire.h"
+#include "launch/common/process_start.h"
 #include "launch/common/signals.h"
 #include "launch/tree/implementation.h"
 
@@ -23,16 +25,19 @@ namespace {
 constexpr int kOrdersSeconds = 30;
 constexpr size_t kMostOrders = 16u << 20;
 
-// Reads `size` more bytes from standard input. Returns false at its end, or after kOrdersSeconds without input.
+// Reads `size` more bytes from standard input. Returns false with errno after a failure or after kOrdersSeconds without input, and with
+// errno 0 at the end of the input.
 bool read_more(std::string& into, size_t size) {
     char buffer[8192];
     while (size > 0) {
         pollfd input{0, POLLIN, 0};
         const int ready = poll(&input, 1, kOrdersSeconds * 1000);
         if (ready < 0 && errno == EINTR) continue;
+        if (ready == 0) errno = ETIMEDOUT;
         if (ready <= 0) return false;
         const ssize_t n = ::read(0, buffer, std::min(size, sizeof buffer));
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n == 0) errno = 0;
         if (n <= 0) return false;
         into.append(buffer, static_cast<size_t>(n));
         size -= static_cast<size_t>(n);
@@ -59,10 +64,18 @@ void write_line(int fd, std::string_view text) {
     }
 }
 
+std::string unreadable_orders() {
+    return std::string("the orders of the daemon that starts this one can't be read from standard input: ") +
+           std::strerror(errno);
+}
+
 // Reads the orders. Returns an empty string, or the reason for the failure.
 std::string read_orders(Orders& orders) {
     std::string line, version, length, body;
-    if (!read_line(line) || !parse_greeting(line, version))
+    errno = 0;
+    const bool has_line = read_line(line);
+    if (!has_line && errno != 0) return unreadable_orders();
+    if (!has_line || !parse_greeting(line, version))
         return "standard input has no orders of another daemon: starlingd node is started by Starling itself, through an "
                "agent that must pass standard input on";
     if (!understand_each_other(version, version_text())) {
@@ -70,9 +83,11 @@ std::string read_orders(Orders& orders) {
         return "the daemon that started this one belongs to Starling " + version + ", this one to " + version_text() + "; " +
                kVersionRemedy;
     }
-    const bool complete = read_more(length, 4);
+    bool complete = read_more(length, 4);
     const size_t size = complete ? Reader(length).number<uint32_t>() : 0;
-    if (!complete || size > kMostOrders || !read_more(body, size) || !decode(body, orders))
+    if (size <= kMostOrders) complete = complete && read_more(body, size);
+    if (!complete && errno != 0) return unreadable_orders();
+    if (!complete || size > kMostOrders || !decode(body, orders))
         return "the agent changed the parent daemon's orders; it must pass standard input on unchanged";
     orders.settings.version = version_text();
     return {};
@@ -87,13 +102,13 @@ int wait_for_daemon(int report, pid_t daemon, bool keep) {
         if (n < 0 && errno != EINTR) break;
         if (n > 0) line.push_back(c);
     }
-    write_line(1, line.empty() ? "failed its daemon ended before it was connected\n" : line);
+    write_line(1, line);  // empty if the daemon ended early: its last words on standard error are the reason
     if (line != "connected\n") return 1;
     if (!keep) return 0;
     close(1);
     close(2);
     int status = 0;
-    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR) {}
+    reap_process(daemon, status);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -130,12 +145,14 @@ int run_node(const MakeNodeService& make) {
     }
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0 || chdir("/") != 0) {
-        write_line(1, std::string("failed ") + std::strerror(errno) + "\n");
+        write_line(
+            1, std::string("failed the daemon can't prepare its start: ") + std::strerror(errno) + limit_remedy(errno) + "\n");
         return 1;
     }
     const pid_t daemon = fork();
     if (daemon < 0) {
-        write_line(1, std::string("failed no process can be started there: ") + std::strerror(errno) + "\n");
+        write_line(1, std::string("failed no process can be started there: ") + std::strerror(errno) +
+                          (errno == EAGAIN ? "; raise `ulimit -u` there, or end some processes" : "") + "\n");
         return 1;
     }
     if (daemon > 0) {
