@@ -14,6 +14,7 @@ namespace starling::network {
 
 namespace {
 
+constexpr uint64_t kStarvedNs = 1'000'000;  ///< pause after which a socket without kernel memory writes again
 /// Bytes of the first read, and of the next one if the first was filled. Later reads of a fragment go straight to its destination, but the
 /// part in the buffer must be copied. So reads are no longer than necessary.
 constexpr size_t kFirstRead = 16 * 1024, kLongestRead = 128 * 1024;
@@ -149,7 +150,11 @@ bool TcpEngine::send_parts(TcpSocket& socket, const iovec* list, int count, size
     ssize_t n;
     do n = sendmsg(socket.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
+    const bool starved = n < 0 && (errno == ENOBUFS || errno == ENOMEM);
+    if (starved) {
+        socket.retry_at = now + kStarvedNs;
+        arm(socket.retry_at);
+    } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
         doom(socket, std::string("connection with ") + print_address(socket.rail.remote, 0) + " lost: " + strerror(errno));
         return false;
     }

@@ -47,10 +47,11 @@ struct TcpSocket {
     PathId path = 0;  ///< number of the socket, unique in this process
     Connection* connection = nullptr;
     RailPair rail;
-    uint64_t deadline = 0;     ///< time limit (ns) of a state before `open`; in state `open`, time of the next health check
-    uint64_t acked = 0;        ///< number of bytes that the peer's host had acknowledged at the last check
-    uint64_t acked_at = 0;     ///< time (ns) when `acked` last grew or nothing was outstanding
-    uint64_t queried_at = 0;   ///< time (ns) when a datagram queried the peer because `acked` did not grow; 0: no query
+    uint64_t deadline = 0;  ///< time limit (ns) of a state before `open`; in state `open`, time of the next health check
+    uint64_t retry_at = UINT64_MAX;  ///< time (ns) to write again after the kernel had no memory, which epoll does not report
+    uint64_t acked = 0;              ///< number of bytes that the peer's host had acknowledged at the last check
+    uint64_t acked_at = 0;           ///< time (ns) when `acked` last grew or nothing was outstanding
+    uint64_t queried_at = 0;         ///< time (ns) when a datagram queried the peer because `acked` did not grow; 0: no query
     uint64_t answered_at = 0;  ///< time (ns) of the peer's answer to the last query; earlier than queried_at: no answer yet
     /// Numbers of segments sent and retransmitted when the connection's last pause ended.
     uint64_t sent_before = 0, repeated_before = 0;

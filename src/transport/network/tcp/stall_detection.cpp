@@ -44,6 +44,11 @@ void TcpEngine::unsettle(TcpSocket& socket) {
 }
 
 void TcpEngine::watch_socket(TcpSocket& socket) {
+    if (now >= socket.retry_at) {
+        socket.retry_at = UINT64_MAX;
+        if (socket.blocked) on_writable(socket);
+    }
+    arm(socket.retry_at);
     if (!socket.unsettled) return;
     if (now >= socket.deadline) check_health(socket);
     if (socket.unsettled) arm(socket.deadline);
