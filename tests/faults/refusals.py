@@ -1,4 +1,4 @@
-"""Jobs whose launcher is refused one system call: strace injects an error into the N-th call of a kind of the process and of each of its
+"""Jobs whose launcher, daemon or rank is refused one system call: strace injects an error into the N-th call of a kind of the process and of each of its
 forks (such as the guard), for each N in turn.
 
 A job must end in time. Either it succeeds with the whole output, or a sentence reports the reason. Nothing may be left behind."""
@@ -11,47 +11,55 @@ import tempfile
 
 from jobs import Failure, Job, expect, finish
 
-HOSTS = ["--host", "a,b"]
 SENTENCE = re.compile(r"^(mpiexec|starling|starlingd)\b.*: .*\w|: error while loading shared libraries: ", re.M)
 SOON = 20.0  # seconds; more than any deadline of the launcher that these jobs can reach
 BEGIN = "munmap"  # the loader's last call: it unmaps its cache
 
 # Errors that the kernel can give. A call that does not wait can give no EINTR.
 ERRORS = {
-    "accept4": ["EMFILE", "ECONNABORTED"], "bind": ["EADDRINUSE"], "clone": ["EAGAIN"], "connect": ["EAGAIN", "EINTR"],
+    "accept4": ["EMFILE", "ECONNABORTED"], "bind": ["EADDRINUSE"], "clone": ["EAGAIN"], "clone3": ["EAGAIN"], "connect": ["EAGAIN", "EINTR"],
     "dup": ["EMFILE"], "epoll_create1": ["EMFILE"], "epoll_ctl": ["ENOSPC", "ENOMEM"], "epoll_wait": ["EINTR"],
     "eventfd2": ["EMFILE"], "fallocate": ["ENOSPC"], "fcntl": ["EMFILE"], "ftruncate": ["ENOSPC"], "getdents64": ["ENOMEM"],
-    "getrandom": ["EINTR"], "ioctl": ["EIO"], "kill": ["EPERM"], "listen": ["EADDRINUSE"], "memfd_create": ["EMFILE"],
-    "mmap": ["ENOMEM"], "newfstatat": ["ENOMEM"], "openat": ["EMFILE"], "pidfd_open": ["EMFILE"], "pidfd_send_signal": ["EPERM"],
-    "pipe2": ["EMFILE"], "poll": ["ENOMEM", "EINTR"], "prlimit64": ["EPERM"], "read": ["EIO", "EINTR"], "readlink": ["ENOMEM"],
-    "recvfrom": ["ENOMEM", "EINTR"], "recvmsg": ["ENOMEM", "EINTR"], "sched_getaffinity": ["EPERM"], "sched_setaffinity": ["EPERM"],
-    "sendmsg": ["ENOBUFS", "EINTR"], "sendto": ["ENOBUFS", "EINTR"], "setpgid": ["EPERM"], "setsid": ["EPERM"], "setsockopt": ["ENOMEM"],
-    "signalfd4": ["EMFILE"], "socket": ["EMFILE", "ENOBUFS"], "socketpair": ["EMFILE"], "splice": ["ENOMEM", "EINTR"], "tee": ["ENOMEM"],
-    "timerfd_create": ["EMFILE"], "unlink": ["EPERM"], "vfork": ["EAGAIN"], "wait4": ["EINTR"], "waitid": ["EINTR"],
-    "write": ["EINTR", "ENOSPC"], "writev": ["EINTR", "ENOSPC"],
+    "getrandom": ["EINTR"], "getsockname": ["ENOBUFS"], "ioctl": ["EIO"], "kill": ["EPERM"], "listen": ["EADDRINUSE"],
+    "memfd_create": ["EMFILE"], "mmap": ["ENOMEM"], "mprotect": ["ENOMEM"], "newfstatat": ["ENOMEM"], "openat": ["EMFILE"],
+    "pidfd_open": ["EMFILE"], "pidfd_send_signal": ["EPERM"], "pipe2": ["EMFILE"], "poll": ["ENOMEM", "EINTR"], "ppoll": ["ENOMEM", "EINTR"],
+    "prlimit64": ["EPERM"], "read": ["EIO", "EINTR"], "readlink": ["ENOMEM"], "recvfrom": ["ENOMEM", "EINTR"],
+    "recvmmsg": ["ENOMEM", "ECONNREFUSED"], "recvmsg": ["ENOMEM", "EINTR"], "sched_getaffinity": ["EPERM"], "sched_setaffinity": ["EPERM"],
+    "sendmmsg": ["ENOBUFS", "EPERM"], "sendmsg": ["ENOBUFS", "EINTR"], "sendto": ["ENOBUFS", "EINTR"], "setpgid": ["EPERM"],
+    "setsid": ["EPERM"], "setsockopt": ["ENOMEM"], "shutdown": ["ENOTCONN"], "signalfd4": ["EMFILE"], "socket": ["EMFILE", "ENOBUFS"],
+    "socketpair": ["EMFILE"], "splice": ["ENOMEM", "EINTR"], "tee": ["ENOMEM"], "timerfd_create": ["EMFILE"], "unlink": ["EPERM"],
+    "vfork": ["EAGAIN"], "wait4": ["EINTR"], "waitid": ["EINTR"], "write": ["EINTR", "ENOSPC"], "writev": ["EINTR", "ENOSPC"],
 }
 
 
+AGENT = """#!/bin/sh
+host=$1
+shift
+[ "$host" != b ] || exec sh -c "exec {strace} $* apart b"
+exec sh -c "$* apart $host"
+"""
+
+
 class Launch:
-    """Starts jobs of two ranks whose mpiexec, or whose daemon on host b, runs under strace."""
+    """Starts jobs of two ranks in which `who` runs under strace: mpiexec on one host (mpiexec) or of two pretended hosts (root), the daemon of
+    host b (starlingd), or the rank there (rank)."""
 
     def __init__(self, build, who, folder, verbose):
         self.build, self.who, self.folder, self.verbose = build, who, pathlib.Path(folder), verbose
 
     def job(self, *options):
         strace = ["strace", "-D", "-f", "-b", "execve", "-qq", "-o", str(self.folder / "calls"), "-e", "signal=none", *options]
-        ranks = ["-n", "2", str(self.build.victim), "reduce"]
-        environment = {"TEST_SECONDS": "0.02", "STARLING_IP_INTERFACES": "lo"}
+        victim, environment = [str(self.build.victim), "reduce"], {"TEST_SECONDS": "0.02", "STARLING_IP_INTERFACES": "lo"}
         if self.who == "mpiexec":
-            return Job(self.build, *strace, self.build.mpiexec, *ranks, environment=environment, mpiexec=False)
+            return Job(self.build, *strace, self.build.mpiexec, "-n", "2", *victim, environment=environment, mpiexec=False)
         agent = self.folder / "agent"
-        traced = " ".join(strace) if self.who == "starlingd" else ""
-        agent.write_text(f'#!/bin/sh\nhost=$1\nshift\n[ "$host" != b ] || exec sh -c "exec {traced} $* apart b"\nexec sh -c "$* apart $host"\n')
+        agent.write_text(AGENT.format(strace=" ".join(strace) if self.who == "starlingd" else ""))
         agent.chmod(0o755)
-        words = ["--launcher-agent", agent, *HOSTS, *ranks]
-        if self.who == "starlingd":
-            return Job(self.build, *words, environment=environment)
-        return Job(self.build, *strace, self.build.mpiexec, *words, environment=environment, mpiexec=False)
+        prefix = strace if self.who == "rank" else []
+        words = ["--launcher-agent", agent, "--host", "a", "-n", "1", *victim, ":", "--host", "b", "-n", "1", *prefix, *victim]
+        if self.who == "root":
+            return Job(self.build, *strace, self.build.mpiexec, *words, environment=environment, mpiexec=False)
+        return Job(self.build, *words, environment=environment)
 
     def calls(self):
         """Returns {system call: numbers of the calls to refuse}: those of the first process from main() on, and those of its forks."""
@@ -86,16 +94,23 @@ class Launch:
         return "" if SENTENCE.search(text) else f"exit code {code} without a sentence:\n{text}"
 
 
+def sample(numbers, most):
+    """Returns at most `most` of the numbers (0: all), evenly spread."""
+    ordered = sorted(numbers)
+    return ordered if most == 0 or len(ordered) <= most else [ordered[i * len(ordered) // most] for i in range(most)]
+
+
 def refusals(build, options):
     failures, tries = [], 0
     only = set(filter(None, options.calls.split(",")))
-    for who in filter(lambda one: one in options.who.split(","), ("mpiexec", "root", "starlingd")):
+    for who in filter(lambda one: one in options.who.split(","), ("mpiexec", "root", "starlingd", "rank")):
         with tempfile.TemporaryDirectory(prefix="fault-") as folder:
             launch = Launch(build, who, folder, options.verbose)
             for call, numbers in sorted(launch.calls().items()):
-                if call not in ERRORS or (only and call not in only):
+                own = who == "rank" and call == "write"  # the output of the test program
+                if call not in ERRORS or own or (only and call not in only):
                     continue
-                for number in sorted(numbers):
+                for number in sample(numbers, options.most):
                     for error in ERRORS[call]:
                         tries += 1
                         if problem := launch.refuse(call, error, number):
