@@ -1,8 +1,10 @@
 // The adaptive mesh of bench/applications loses ranks, and ends with the same blocks and cells as one process alone. The survivors continue
 // from the store with substitutes of the dead or without. Usage: mesh replace|shrink [RANK STEP]...; each RANK kills itself in its STEP.
+// Where RANK is -2, the first rank waits in that STEP until the file TEST_HOLD.STEP exists, while the test harms other hosts.
 #include <mpi-ext.h>
 #include <signal.h>
 #include <starling_keep.h>
+#include <unistd.h>
 
 #include "../../bench/applications/adaptive-mesh/mesh.h"
 #include "../mpi/dynamic.h"
@@ -115,6 +117,18 @@ static int restore(starling_keep store, Mesh* mesh, int* done) {
     return code;
 }
 
+static void hold_in(int step, int rank) {
+    const char* const stem = getenv("TEST_HOLD");
+    for (char** pair = arguments + 2; stem && rank == 0 && pair[0] && pair[1]; pair += 2) {
+        if (atoi(pair[0]) != -2 || atoi(pair[1]) != step) continue;
+        char file[256];
+        snprintf(file, sizeof file, "%s.%d", stem, step);
+        printf("waits in step %d\n", step);
+        fflush(stdout);
+        while (access(file, F_OK) != 0) usleep(1000);
+    }
+}
+
 static void kill_myself_in(int step) {
     for (char** pair = arguments + 2; pair[0] && pair[1]; pair += 2)
         if (atoi(pair[0]) == world_rank && atoi(pair[1]) == step) raise(SIGKILL);
@@ -126,6 +140,7 @@ static int compute(const Team* team, Mesh* mesh) {
     if (!code && done > 0 && mesh->rank == 0) printf("%d ranks continue after step %d\n", mesh->size, done);
     while (!code && done < kSteps) {
         kill_myself_in(done);
+        hold_in(done, mesh->rank);
         advance(mesh, done);
         code = mesh->error;
         if (!code && ++done % kSaveEvery == 0) code = save(team->store, mesh, done);
