@@ -166,6 +166,14 @@ pid_t find_executing_thread(pid_t pid) {
     return 0;
 }
 
+pid_t find_shown_id(pid_t pid) {
+    char text[512];
+    const char* state = read_status(pid, text);
+    if (!state || !is_exiting(state)) return pid;
+    const pid_t thread = find_executing_thread(pid);
+    return thread != 0 ? thread : pid;
+}
+
 void find_descriptor_path(pid_t pid, int descriptor, DescriptorPath& path) {
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, descriptor);
     struct stat status;

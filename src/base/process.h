@@ -19,6 +19,10 @@ bool process_ended(pid_t pid);
 /// pthread_exit(), the kernel accesses the memory and the descriptors of the process only under the ids of its other threads.
 pid_t find_executing_thread(pid_t pid);
 
+/// Returns the id under which /proc shows the memory, program, environment and state of process `pid`: pid itself or, if its first thread
+/// has ended, find_executing_thread().
+pid_t find_shown_id(pid_t pid);
+
 /// Writes the path in /proc of a descriptor of process `pid`, for open(), stat() and readlink().
 using DescriptorPath = char[64];
 void find_descriptor_path(pid_t pid, int descriptor, DescriptorPath& path);

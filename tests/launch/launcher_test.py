@@ -75,6 +75,13 @@ def gone(pids):
     return all(status(pid, "State") in ("", "Z", "X") for pid in pids)
 
 
+def threads_of(pid):
+    try:
+        return {int(thread) for thread in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return set()
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.mark = "LAUNCH_TEST=" + uuid.uuid4().hex
@@ -1378,6 +1385,21 @@ class Remaining(Case):
         process.wait()
         self.assertEqual(self.left_after(), {})
         self.wait_for(lambda: gone(guard), "the guard stays")
+
+    def test_killed_mpiexec_and_a_process_whose_first_thread_has_ended(self):
+        """The kernel shows the environment of such a process only under the ids of its other threads."""
+        threads = self.script(f"""exec {sys.executable} -c '
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(os.getpid(), file=open("left", "w"), flush=True)
+ctypes.CDLL(None).syscall(60, 0)'""", "threads")
+        process = self.popen(MPIEXEC, "-n", 1, self.script(f"(setsid {threads} & ); sleep 61; exit 0"))
+        self.files("left")
+        left = int(pathlib.Path(self.directory, "left").read_text())
+        self.wait_for(lambda: "State:\tZ" in pathlib.Path(f"/proc/{left}/status").read_text(), "the first thread does not end")
+        process.kill()
+        process.wait()
+        self.wait_for(lambda: gone({left}) and gone(threads_of(left)), "the process stays")
 
     def test_killed_group_and_name(self):
         process = self.tree()

@@ -53,6 +53,9 @@ TEST(Process, ProcessWhoseFirstThreadHasEndedLivesUntilAllThreadsEnd) {
     }
     EXPECT_NE(std::strstr(text, ") Z "), nullptr);
     EXPECT_FALSE(process_ended(child));
+    EXPECT_NE(find_shown_id(child), child);
+    EXPECT_EQ(find_shown_id(child), find_executing_thread(child));
+    EXPECT_EQ(find_shown_id(getpid()), getpid());
     kill(child, SIGKILL);
     for (int i = 0; i < 100'000 && !process_ended(child); ++i) usleep(1000);
     EXPECT_TRUE(process_ended(child));

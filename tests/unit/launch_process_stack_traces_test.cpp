@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
 
+#include "base/process.h"
 #include "launch/process/stack_source.h"
 #include "launch/process/stack_walk.h"
 
@@ -135,6 +138,23 @@ TEST_F(StackTraces, ASignalDoesNotRemoveTheLimit) {
     sigaction(SIGALRM, &before, nullptr);
     EXPECT_NE(unlink((std::string(script) + ".end").c_str()), 0);  // the script was killed
     unlink(script);
+}
+
+TEST(StackOfThread, AProcessWhoseFirstThreadHasEndedHasTheStacksOfTheOthers) {
+    const pid_t child = fork();
+    if (child == 0) {
+        std::thread([] {
+            for (;;) pause();
+        }).detach();
+        syscall(SYS_exit, 0);  // ends this thread only; pthread_exit would unwind the test
+    }
+    for (int looks = 0; looks < 100'000 && find_shown_id(child) == child; ++looks) usleep(1000);
+    await_sleep(find_shown_id(child));
+    const std::string text = take_stacks({{kFirst, child, ""}}, 7, {});
+    EXPECT_NE(text.find("  state S (sleeping), "), std::string::npos) << text;
+    EXPECT_NE(text.find("pause (libc.so.6)\n"), std::string::npos) << text;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
 }
 
 TEST_F(StackTraces, AProcessThatHasEndedIsNoError) {

@@ -1,6 +1,7 @@
 // Jobs that hang; argv[1] selects how. They hang until they are killed.
 #include <mpi.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,18 @@ static void outstanding(void) {
 static void loop(void) {
     if (rank == size - 1)
         for (volatile unsigned i = 0;; i++) {}
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void* compute(void* unused) {
+    for (volatile unsigned i = 0;; i++) {}
+    return unused;
+}
+
+// The first thread of the last rank ends, and another one computes.
+static void first_thread_ends(void) {
+    pthread_t thread;
+    if (rank == size - 1 && pthread_create(&thread, NULL, compute, NULL) == 0) pthread_exit(NULL);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -173,6 +186,7 @@ int main(int argc, char** argv) {
                  {"collectives", collectives},
                  {"outstanding", outstanding},
                  {"loop", loop},
+                 {"first_thread_ends", first_thread_ends},
                  {"stopped", stopped},
                  {"tests", tests},
                  {"several", several},

@@ -126,6 +126,16 @@ class Stuck(unittest.TestCase):
                                  rf"^rank {ranks - 1} computes \(\d+ % of a core\)")
                 self.end(self.job)
 
+    def test_a_process_whose_first_thread_has_ended(self):
+        self.start("first_thread_ends", 2)
+        report = self.assert_says("^rank 0 waits, in the end, for rank 1, which computes$", r"^rank 1 computes \(\d+ % of a core\)")
+        end, out, err = time.monotonic() + LIMIT, "", ""
+        stack = rf"\n---- rank 1 on \S+, process {report['ranks'][1]['pid']}\n  state R \(running\), .*, memory [1-9]\d* kB\n" \
+            r"  compute \(stuck\.c:\d+\)"
+        while not re.search(stack, out) and time.monotonic() < end:
+            _, out, err = why("--stacks", "--launcher", str(self.job.pid))
+        self.assertRegex(out, stack, err)
+
     def test_a_stopped_process(self):
         self.start("stopped", 2)
         report = self.assert_says("^rank 1 waits in MPI_Barrier")

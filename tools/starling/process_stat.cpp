@@ -8,10 +8,12 @@
 #include <fstream>
 #include <string>
 
+#include "base/process.h"
+
 namespace starling {
 
 ProcStat read_process(int32_t pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::ifstream file(fmt::format("/proc/{}/stat", find_shown_id(pid)));
     std::string line;
     std::getline(file, line);
     // The name in parentheses may contain any character.

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/linux_calls.h"
+#include "base/process.h"
 #include "base/version.h"
 #include "base/wire.h"
 #include "launch/common/file_text.h"
@@ -39,7 +40,7 @@ void signal_process(int pid_fd, int signal) { syscall(SYS_pidfd_send_signal, pid
 
 /// Returns the variables that identify a rank in a process's environment; empty if it is not a rank, or not readable for us.
 std::string rank_marks(pid_t pid) {
-    const std::string environment = text_of_file("/proc/" + std::to_string(pid) + "/environ");
+    const std::string environment = text_of_file("/proc/" + std::to_string(find_shown_id(pid)) + "/environ");
     std::string marks;
     for (size_t at = 0; at < environment.size();) {
         const size_t end = std::min(environment.find('\0', at), environment.size());

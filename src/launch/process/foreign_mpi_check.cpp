@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process.h"
 #include "launch/common/file_text.h"
 #include "launch/process/compat.h"
 
@@ -78,7 +79,7 @@ OtherLibrary first_other(const std::vector<std::string>& libraries, const std::s
 }
 
 std::vector<std::string> mapped_files(pid_t pid) {
-    const std::string text = text_of_file("/proc/" + std::to_string(pid) + "/maps");
+    const std::string text = text_of_file("/proc/" + std::to_string(find_shown_id(pid)) + "/maps");
     std::vector<std::string> names;
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
@@ -113,7 +114,8 @@ OtherLibrary other_library_of(const ElfFile& program) { return first_other(progr
 std::string other_library_in(pid_t pid) {
     std::vector<pid_t> processes{pid};
     for (size_t i = 0; i < processes.size(); ++i) {
-        const OtherLibrary other = first_other(mapped_files(processes[i]), "/proc/" + std::to_string(processes[i]) + "/root");
+        const OtherLibrary other =
+            first_other(mapped_files(processes[i]), "/proc/" + std::to_string(find_shown_id(processes[i])) + "/root");
         if (!other.name.empty()) return other.name;
         add_children(processes, i);
     }

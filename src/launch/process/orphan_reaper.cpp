@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/linux_calls.h"
+#include "base/process.h"
 #include "launch/common/process_start.h"
 #include "mpi.h"
 
@@ -31,7 +32,7 @@ constexpr useconds_t kPollPause = 10000;
 // memory.
 bool carries_mark(pid_t pid, const char* mark, size_t length) {
     char path[32];
-    std::snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    std::snprintf(path, sizeof path, "/proc/%d/environ", find_shown_id(pid));
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     static char buffer[64 * 1024];

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/process.h"
 #include "launch/common/file_text.h"
 #include "launch/common/process_start.h"
 #include "launch/process/stack_walk.h"
@@ -101,7 +102,7 @@ void write_all(int fd, const std::string& text) {
 }  // namespace
 
 ProcessFacts process_facts(pid_t pid) {
-    const std::string folder = "/proc/" + std::to_string(pid) + "/";
+    const std::string folder = "/proc/" + std::to_string(find_shown_id(pid)) + "/";
     const std::string status = text_of_file(folder + "status"), waits = text_of_file(folder + "wchan");
     ProcessFacts facts{status_field(status, "State"), waits.empty() || waits == "0" ? "nothing" : waits,
                        status_field(status, "Threads")};
@@ -111,7 +112,7 @@ ProcessFacts process_facts(pid_t pid) {
 
 bool runs_python(pid_t pid) {
     char link[64], program[4096];
-    std::snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    std::snprintf(link, sizeof link, "/proc/%d/exe", find_shown_id(pid));
     const ssize_t n = readlink(link, program, sizeof program);
     const std::string path(program, n > 0 ? static_cast<size_t>(n) : 0);
     return path.find("python", path.rfind('/') + 1) != std::string::npos;
@@ -138,14 +139,15 @@ std::string read_stacks(pid_t pid, bool all_frames, StackClock::time_point give_
 }
 
 std::string stacks_by_gdb(const std::string& gdb, pid_t pid, StackClock::time_point give_up) {
-    const std::string text = output_of({gdb, "-p", std::to_string(pid), "-batch", "-nx", "-iex", "set auto-load off", "-ex",
-                                        "set debuginfod enabled off", "-ex", "thread apply all -q backtrace 30"},
-                                       pid, give_up);
+    const std::string text =
+        output_of({gdb, "-p", std::to_string(find_shown_id(pid)), "-batch", "-nx", "-iex", "set auto-load off", "-ex",
+                   "set debuginfod enabled off", "-ex", "thread apply all -q backtrace 30"},
+                  pid, give_up);
     return text.empty() ? "  no stack: gdb failed\n" : indented(text);
 }
 
 std::string stacks_by_py_spy(const std::string& py_spy, pid_t pid, StackClock::time_point give_up) {
-    std::istringstream lines(output_of({py_spy, "dump", "--pid", std::to_string(pid)}, pid, give_up));
+    std::istringstream lines(output_of({py_spy, "dump", "--pid", std::to_string(find_shown_id(pid))}, pid, give_up));
     std::string all;
     // Equal stacks are merged, so lines with numbers of processes and threads are shortened.
     for (std::string line; std::getline(lines, line);) {

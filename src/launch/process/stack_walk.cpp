@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/process.h"
 #include "launch/process/libdw.h"
 
 namespace starling::launch {
@@ -74,7 +75,7 @@ struct StackWalk {
         callbacks.find_elf = dw.proc_find_elf;
         callbacks.find_debuginfo = dw.find_debuginfo;
         dwfl = dw.begin(&callbacks);
-        if (!dwfl || dw.proc_report(dwfl, pid) != 0 || dw.report_end(dwfl, nullptr, nullptr) != 0 ||
+        if (!dwfl || dw.proc_report(dwfl, find_shown_id(pid)) != 0 || dw.report_end(dwfl, nullptr, nullptr) != 0 ||
             dw.proc_attach(dwfl, pid, false) != 0 ||
             dw.getthreads(
                 dwfl, [](Dwfl_Thread* thread, void* walk) { return static_cast<StackWalk*>(walk)->add_thread(thread); }, this) <

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "launch/common/process_table.h"
 #include "launch/process/output.h"
 #include "launch/tree/tree.h"
@@ -72,7 +73,8 @@ static ProcessTable processes_of(const LocalJob& job) {
     table.hosts = {host_name()};
     for (const LocalRank& rank : job.ranks) {
         char path[PATH_MAX];
-        const ssize_t length = readlink(("/proc/" + std::to_string(rank.pid) + "/exe").c_str(), path, sizeof path);
+        const ssize_t length =
+            readlink(("/proc/" + std::to_string(find_shown_id(rank.pid)) + "/exe").c_str(), path, sizeof path);
         const std::string_view program = length > 0 ? std::string_view(path, static_cast<size_t>(length)) : "?";
         table.rows.push_back({0, table.program(program), static_cast<uint32_t>(std::max(rank.pid, 0))});
     }
