@@ -55,6 +55,10 @@ void send_knock(link::Peer& peer, ConnectRequest knock) {
     link::send_control(peer, packet::PacketKind::knock, &knock, sizeof knock);
 }
 
+int fail_of_closed_port() {
+    return fail(MPI_ERR_PORT, "the port was never opened, or has been closed; MPI_Open_port opens one");
+}
+
 void on_knock(link::Peer& peer, const link::Packet& packet) {
     ConnectRequest knock;
     if (packet.header.bytes < sizeof knock) return;
@@ -187,7 +191,7 @@ class Talk {
         progress::poll();  // handles packets that the other side sent before it ended
         if (refused_ || !receive.done) {
             message::cancel_receive(receive);
-            return fail(MPI_ERR_PORT, "the port was never opened, or has been closed; MPI_Open_port opens one");
+            return fail_of_closed_port();
         }
         if (receive.outcome.error) return progress::error_of(receive);
         progress::wait(*send);
@@ -326,13 +330,15 @@ int connect_at_root(comm::Comm& comm, const char* name_text, Meeting& meeting) {
     link::Peer* peer = job->peer(name.rank);
     if (!peer && !job->dead()) return MPI_ERR_OTHER;
     if (!peer || peer->dead) return fail(MPI_ERR_PORT, "the process that opened the port has ended");
+    const bool own = is_self(name.job, name.rank);
+    if (own && ports().open.find(name.port) == ports().open.end()) return fail_of_closed_port();
     const uint64_t context = comm::new_context();
     if (const int error = comm::check_context(context)) return error;
     send_knock(*peer, {ConnectRequest::connect, name.port, context});
     meeting.port = name.port;
     const int error = connect_or_refuse(meeting, {job, name.rank}, comm, context, 0, false);
     // A failed connection to a port of this process gets a text that names the cause: both sides of the exchange would use one context.
-    return error && is_self(name.job, name.rank) ? fail_of_own_port() : error;
+    return error && own ? fail_of_own_port() : error;
 }
 
 /// Creates the inter-communicator on one side from its root's result. Every member maps the jobs of the other side now, so that their end

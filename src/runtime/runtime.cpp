@@ -195,7 +195,10 @@ void read_settings() {
 
 int acquire(int required) {
     const MutexGuard guard(life);
-    if (phase == LibraryPhase::finalized) return fail(MPI_ERR_OTHER, "MPI is finalized and cannot be initialized again");
+    if (phase == LibraryPhase::finalized)
+        return fail(MPI_ERR_OTHER,
+                    "MPI cannot be initialized again after MPI_Finalize; open an MPI session before MPI_Finalize, and close "
+                    "the last one at the end");
     if (phase == LibraryPhase::before) {
         if (const int error = start(required)) return error;
     } else {

@@ -57,7 +57,10 @@ void abandon_stage(comm::Comm& comm, const std::vector<WindowInfo>& claims) {
 /// of file sizes applies.
 const char* remedy_for(int system_error) {
     if (system_error == EMFILE || system_error == ENFILE) return "raise `ulimit -n`";
-    return system_error == EFBIG ? "raise `ulimit -f`" : "free memory, or request less";
+    if (system_error == EFBIG) return "raise `ulimit -f`";
+    if (system_error == EACCES || system_error == EPERM)
+        return "change a process's user or groups before MPI_Init, not after it";
+    return "free memory, or request less";
 }
 
 /// Checks the window infos of all members. Returns the same error class on all members.

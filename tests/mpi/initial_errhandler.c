@@ -96,10 +96,13 @@ static void check_children(void) {
     CHECK(strstr(text, "mpi_errors_ignore") && strstr(text, "mpi_errors_return"), "the text is %s", text);
 }
 
-/// MPI_Init after MPI_Finalize returns an error that says so.
+/// MPI_Init and MPI_Session_init after MPI_Finalize return errors that say so and name the remedy.
 static void check_second_start(void) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
+    MPI_Session session;
+    OK(MPI_Error_string(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), text, &length));
+    CHECK(strstr(text, "open an MPI session before MPI_Finalize"), "the text is %s", text);
     OK(MPI_Error_string(MPI_Init(NULL, NULL), text, &length));
     CHECK(strstr(text, "after MPI_Finalize"), "the text is %s", text);
 }

@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
         pthread_join(thread, NULL);
     }
     OK(MPI_Close_port(port));
+    EXPECT_ERROR(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made), MPI_ERR_PORT);
+    EXPECT_ERROR(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made), MPI_ERR_PORT);
 
     CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), "socketpair");
     CHECK(!pthread_create(&thread, NULL, join_other_end, NULL), "pthread_create");

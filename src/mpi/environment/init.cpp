@@ -16,8 +16,10 @@ STARLING_STATE std::atomic<bool> world_started = false, world_ended = false;
 int begin_world(int required) {
     const MutexGuard guard(beginning);
     if (world_ended)
-        return fail(MPI_ERR_OTHER,
-                    "MPI cannot be initialized again after MPI_Finalize; MPI_Session_init may be called repeatedly");
+        return fail(
+            MPI_ERR_OTHER,
+            "MPI cannot be initialized again after MPI_Finalize; call MPI_Finalize only at the end, or use MPI sessions "
+            "instead of MPI_Init and MPI_Finalize");
     if (world_started) return fail(MPI_ERR_OTHER, "MPI is initialized already; call MPI_Init or MPI_Init_thread only once");
     if (const int error = runtime::acquire(required)) return error;
     world_started = true;
