@@ -264,11 +264,11 @@ int JobSegment::create(const JobDescription& description, uint32_t my_host, JobS
 }
 
 const Placement* JobSegment::find_run(uint32_t rank, uint32_t& index) const {
-    const uint64_t runs = header().runs;
+    const uint64_t runs = header().runs, last = __atomic_load_n(&last_run_, __ATOMIC_RELAXED);
     for (uint64_t i = 0; i < runs; ++i) {
-        const uint64_t at = last_run_ + i < runs ? last_run_ + i : last_run_ + i - runs;
+        const uint64_t at = last + i < runs ? last + i : last + i - runs;
         if (!run(at).holds(rank, index)) continue;
-        last_run_ = at;
+        if (at != last) __atomic_store_n(&last_run_, at, __ATOMIC_RELAXED);
         return &run(at);
     }
     return nullptr;

@@ -244,7 +244,7 @@ class JobSegment {
     std::byte* base_ = nullptr;
     size_t bytes_ = 0;
     int fd_ = -1;
-    mutable uint64_t last_run_ = 0;  ///< the run that find_run() found last
+    mutable uint64_t last_run_ = 0;  ///< the run that find_run() found last; several threads access it atomically
     uint64_t inode_ = 0;             ///< inode of the memfd: distinguishes it from a later one with the same pid and descriptor
     uint64_t owner_started_ = 0;     ///< owner's ProcessOrigin::start if the kernel hides the owner's descriptors; else 0
 };
