@@ -5,7 +5,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 ASAN_OPTIONS ?= detect_leaks=0:allocator_may_return_null=1
 
-.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs test-long simulate docs install install-strip header packages format tidy clean
+.PHONY: build everything configure demo test test-threads test-delays test-mpi4py test-shmem4py test-shmem-random test-petsc test-compat wheel test-wheel deb test-deb test-verbs test-nfs test-long simulate docs install install-strip header packages format tidy clean
 
 # What an installation has. `make everything` adds tests, examples and benchmarks, and installs what tests need.
 build: packages configure
@@ -114,6 +114,12 @@ test-verbs: packages configure
 	@tools/install-packages build test verbs
 	@ninja -C $(BUILD) -j $(JOBS)
 	@ctest --test-dir $(BUILD) -C Verbs -L '^verbs$$' --output-on-failure
+
+# MPI's files on the kernel's own NFS, on virtual machines.
+test-nfs: packages configure
+	@tools/install-packages build test verbs nfs
+	@ninja -C $(BUILD) -j $(JOBS)
+	@ctest --test-dir $(BUILD) -C Nfs -L '^nfs$$' --output-on-failure
 
 # Calls that move gigabytes; they need 5 GB of memory.
 test-long: build

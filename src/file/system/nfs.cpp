@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kCachePage = 4096;
 /// Length and alignment of the largest piece in which Linux caches a file. It drops a piece only as a whole.
 constexpr int64_t kCachePiece = 2 << 20;
+/// Longest write whose whole pages are stored at once with the parts of pages at its ends, by one call instead of three.
+constexpr int64_t kShortWrite = 64 * 1024;
 
 int64_t bytes_of(const iovec* pieces, int count) {
     int64_t bytes = 0;
@@ -51,13 +53,23 @@ void drop_all_pages(int descriptor) { ::posix_fadvise(descriptor, 0, 0, POSIX_FA
 
 }  // namespace
 
-NfsFile::NfsFile(int descriptor, int write_descriptor, bool shared_pages)
-    : PosixFile(descriptor), write_descriptor_(write_descriptor), shared_pages_(shared_pages) {
+NfsFile::NfsFile(int descriptor, int write_descriptor, int part_descriptor, bool shared_pages)
+    : PosixFile(descriptor),
+      write_descriptor_(write_descriptor),
+      part_descriptor_(part_descriptor),
+      shared_pages_(shared_pages) {
     drop_all_pages(descriptor);
 }
 
 NfsFile::~NfsFile() {
     if (write_descriptor_ >= 0) ::close(write_descriptor_);
+    close_part_descriptor();
+}
+
+/// Errors need no report: what was written through it is stored already.
+void NfsFile::close_part_descriptor() {
+    if (part_descriptor_ >= 0) ::close(part_descriptor_);
+    part_descriptor_ = -1;
 }
 
 void NfsFile::drop_pages_around(int64_t offset) {
@@ -71,7 +83,21 @@ Moved NfsFile::write(int64_t offset, const iovec* pieces, int count) {
         drop_pages_around(offset);
         if (offset / kCachePage != end / kCachePage || offset % kCachePage == 0) drop_pages_around(end);
     }
+    if (part_descriptor_ >= 0) return write_parts_apart(offset, pieces, count);
     return write_descriptor_ < 0 ? PosixFile::write(offset, pieces, count) : write_to(write_descriptor_, offset, pieces, count);
+}
+
+/// Writes whole pages as usual, and parts of pages so that the client does not extend them.
+Moved NfsFile::write_parts_apart(int64_t offset, const iovec* pieces, int count) {
+    const int64_t limit = file_size_limit();
+    const int whole = write_descriptor_ >= 0 ? write_descriptor_ : descriptor();
+    return move_all(offset, pieces, count, true, [&](int64_t at, const iovec* some, int n) {
+        const int64_t bytes = bytes_of(some, n), before = at % kCachePage, after = (at + bytes) % kCachePage;
+        if (before == 0 && after == 0) return write_some(whole, limit, at, some, n);
+        if (n > 1 || bytes <= kShortWrite) return write_some(part_descriptor_, limit, at, some, n);
+        const iovec first{some->iov_base, static_cast<size_t>(before ? kCachePage - before : bytes - after)};
+        return write_some(before ? part_descriptor_ : whole, limit, at, &first, 1);
+    });
 }
 
 int NfsFile::size(int64_t& bytes) { return current_size(descriptor(), bytes); }
@@ -119,6 +145,7 @@ int NfsFile::unlock(Extent range) {
 
 int NfsFile::close() {
     int error = 0;
+    close_part_descriptor();
     if (write_descriptor_ >= 0) {
         // The server may report at the last moment that there is no space: sync, whose interruption can be repeated, before closing.
         error = store_writes();
@@ -129,17 +156,23 @@ int NfsFile::close() {
     return error ? error : closed;
 }
 
+/// Opens the file that `descriptor` names again, for writing only. Returns -1 without /proc, or if the file's mode forbids it.
+static int open_for_writing(const OpenParams& params, int descriptor, int further_flags) {
+    OpenParams again = params;
+    again.read = again.create = again.exclusive = false;
+    again.created = nullptr;
+    again.path = "/proc/thread-self/fd/" + std::to_string(descriptor);
+    int opened = -1;
+    return open_descriptor(again, further_flags, opened) == 0 ? opened : -1;
+}
+
 int open_nfs(const OpenParams& params, std::unique_ptr<OpenFile>& opened) {
-    int descriptor = -1, write_descriptor = -1;
+    int descriptor = -1;
     if (const int error = open_descriptor(params, 0, descriptor)) return error;
-    if (params.read && params.write) {
-        OpenParams again = params;
-        again.read = again.create = again.exclusive = false;
-        again.path = "/proc/thread-self/fd/" + std::to_string(descriptor);
-        // Without /proc, or if the file's mode forbids a second open, the first descriptor serves writes too.
-        if (open_descriptor(again, 0, write_descriptor) != 0) write_descriptor = -1;
-    }
-    opened = std::make_unique<NfsFile>(descriptor, write_descriptor, params.read && params.write);
+    const int write = params.read && params.write ? open_for_writing(params, descriptor, 0) : -1;
+    // FUSE extends no writes, and would store each one.
+    const int part = params.write && !PosixFile::is_on_fuse(descriptor) ? open_for_writing(params, descriptor, O_DSYNC) : -1;
+    opened = std::make_unique<NfsFile>(descriptor, write, part, params.read && params.write);
     return 0;
 }
 

@@ -7,6 +7,9 @@
 // written to the rest. Linux writes whole pages if they are up to date in its cache. Writes therefore go through a descriptor that is open for
 // writing only, for which Linux reads no pages. Before a write, the pages at its ends are dropped from the cache.
 //
+// Another process of this host may read such a page again before the write, which then extends it. The client of NFS never extends what is
+// written by a descriptor with O_DSYNC, so parts of pages go through such a descriptor. These writes are stored before they return.
+//
 // sync() stores the writes on the server, requests the attributes from it, and drops the cached pages. In MPI's atomic mode lock() and unlock()
 // do the same.
 #pragma once
@@ -17,9 +20,10 @@ namespace starling::file {
 
 class NfsFile : public PosixFile {
   public:
-    /// `write_descriptor`: the file open for writing only, or -1: writes use `descriptor`. `shared_pages`: whether any process may have read
-    /// pages through this MPI file.
-    NfsFile(int descriptor, int write_descriptor, bool shared_pages);
+    /// Takes over the descriptors. `write_descriptor`: the file open for writing only, or -1: writes use `descriptor`. `part_descriptor`: the
+    /// same with O_DSYNC, or -1: parts of pages are written as whole ones are. `shared_pages`: whether any process may have read pages through
+    /// this MPI file.
+    NfsFile(int descriptor, int write_descriptor, int part_descriptor, bool shared_pages);
     ~NfsFile() override;
 
     Moved write(int64_t offset, const iovec* pieces, int count) override;
@@ -41,7 +45,10 @@ class NfsFile : public PosixFile {
     /// Requests the attributes from the server and drops the cached pages. Returns an errno value.
     int forget_cache();
 
-    int write_descriptor_;
+    Moved write_parts_apart(int64_t offset, const iovec* pieces, int count);
+    void close_part_descriptor();
+
+    int write_descriptor_, part_descriptor_;
     bool shared_pages_;
 };
 

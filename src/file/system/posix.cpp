@@ -28,10 +28,15 @@ Moved PosixFile::write(int64_t offset, const iovec* pieces, int count) { return 
 
 Moved PosixFile::write_to(int descriptor, int64_t offset, const iovec* pieces, int count) {
     const int64_t limit = file_size_limit();
-    return move_all(offset, pieces, count, true, [descriptor, limit](int64_t at, const iovec* some, int n) -> ssize_t {
-        if (at >= limit) return errno = EFBIG, -1;  // the kernel would end the process by SIGXFSZ
-        return n == 1 ? ::pwrite(descriptor, some->iov_base, some->iov_len, at) : ::pwritev2(descriptor, some, n, at, 0);
+    return move_all(offset, pieces, count, true, [descriptor, limit](int64_t at, const iovec* some, int n) {
+        return write_some(descriptor, limit, at, some, n);
     });
+}
+
+ssize_t PosixFile::write_some(int descriptor, int64_t limit, int64_t offset, const iovec* pieces, int count) {
+    if (offset >= limit) return errno = EFBIG, -1;  // the kernel would end the process by SIGXFSZ
+    return count == 1 ? ::pwrite(descriptor, pieces->iov_base, pieces->iov_len, offset)
+                      : ::pwritev2(descriptor, pieces, count, offset, 0);
 }
 
 int PosixFile::size(int64_t& bytes) {
@@ -78,10 +83,10 @@ int PosixFile::sync_descriptor(int descriptor) {
     return 0;
 }
 
-bool PosixFile::is_on_fuse() const {
+bool PosixFile::is_on_fuse(int descriptor) {
     constexpr unsigned long kFuse = 0x65735546;
     struct statfs status;
-    return ::fstatfs(descriptor_, &status) != 0 || static_cast<uint32_t>(status.f_type) == kFuse;
+    return ::fstatfs(descriptor, &status) != 0 || static_cast<uint32_t>(status.f_type) == kFuse;
 }
 
 // The processes of a host share the file's pages and attributes, and fdatasync(2) stores all pages. With FUSE it may store the data of one open

@@ -30,14 +30,18 @@ class PosixFile : public OpenFile {
     bool coherent() const override { return true; }
     Caching caching() override { return Caching::none; }
 
+    /// Returns whether a file is on a FUSE file system, or may be. The program behind it may keep data of each open file.
+    static bool is_on_fuse(int descriptor);
+
   protected:
     int descriptor() const { return descriptor_; }
     /// sync(), through a given descriptor of the file.
     static int sync_descriptor(int descriptor);
-    /// Returns whether the file is on a FUSE file system, or may be. The program behind it may keep data of each open file.
-    bool is_on_fuse() const;
+    bool is_on_fuse() const { return is_on_fuse(descriptor_); }
     /// write(), through a given descriptor of the file.
     static Moved write_to(int descriptor, int64_t offset, const iovec* pieces, int count);
+    /// One call of pwritev(2) or its like, which may write less. `limit`: file_size_limit().
+    static ssize_t write_some(int descriptor, int64_t limit, int64_t offset, const iovec* pieces, int count);
 
   private:
     bool grows_beyond_limit(int64_t bytes);
