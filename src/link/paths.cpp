@@ -126,6 +126,10 @@ bool flush_controls(Peer& peer) {
     return !peer.shm_path.close_pending || try_close(peer);
 }
 
+/// Sends the peer's pending packets, as far as there is room. Returns false if some remain. Tries the control packets again at the end,
+/// because a message may queue one: the envelope of a cancelled send is followed by a query to the receiver.
+bool flush(Peer& peer) { return flush_controls(peer) && upcalls.flush(peer) && flush_controls(peer); }
+
 uint64_t packets_sent_unreliably() { return counters.messages_ring + counters.messages_inbox + counters.messages_udp; }
 
 bool flush_pending() {
@@ -134,7 +138,7 @@ bool flush_pending() {
     for (Peer* peer = pending->front(); peer;) {
         Peer* next = pending->next(peer);
         const uint64_t before = packets_sent_unreliably();
-        if (flush_controls(*peer) && upcalls.flush(*peer)) {
+        if (flush(*peer)) {
             peer->pending_hook.unlink();
             any = true;
         }

@@ -107,5 +107,36 @@ TEST(MessageOverHosts, QueuedPacketsAreTransmittedWhileTheProgramOnlySends) {
     }
 }
 
+// An envelope that takes the last room may be followed by a control packet: the query that cancels its message.
+TEST(MessageOverHosts, AControlPacketThatAFlushQueuesIsSentLater) {
+    static constexpr auto kKind = packet::PacketKind::ballot;
+    static int handled, queued;
+    for (const int other_host : {0, 1}) {
+        Team team({{0, 0}, {0, other_host}});
+        team.start({{"STARLING_MAX_CONNECTIONS", "0"}}, [](Node& node) {
+            handled = queued = 0;
+            link::register_handler(kKind, [](link::Peer&, const link::Packet&) { ++handled; });
+            node.barrier(0);
+            if (node.rank == 0) {
+                link::Peer& peer = node.peer(1);
+                link::upcalls.flush = [](link::Peer& to) {
+                    link::upcalls.flush = flush;
+                    for (; to.controls.empty(); ++queued) link::send_control(to, kKind, &queued, sizeof queued);
+                    return flush(to);
+                };
+                link::mark_pending(peer);
+                progress::test();
+                EXPECT_FALSE(peer.controls.empty());
+                EXPECT_TRUE(link::anything_pending());
+                node.board.stage.store(queued);
+            }
+            node.barrier(1);
+            if (node.rank == 1) node.wait_for([&] { return handled == node.board.stage.load(); });
+            node.barrier(2);
+        });
+        team.expect_success();
+    }
+}
+
 }  // namespace
 }  // namespace starling::message::test
