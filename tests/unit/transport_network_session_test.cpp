@@ -336,6 +336,49 @@ TEST(Session, APeerThatPollsRarelyDoesNotTimeOut) {
     EXPECT_EQ(network.ends[0]->given_up, 0);
 }
 
+// The peer has our acknowledgement in its socket while it computes, and repeats the datagram before it reads it.
+TEST(Session, APeerThatRetransmitsAfterComputingDoesNotTimeOut) {
+    Network network(18);
+    int datagrams = 0;
+    network.fate = [&datagrams] { return datagrams++ == 0 ? Fate::doubled : Fate::arrives; };
+    ASSERT_TRUE(network.send(0, 0, 100));
+    network.ends[0]->listening = false;
+    const uint64_t timeout = network.ends[1]->timeout, begin = network.now;
+    network.run_until(begin + timeout - kMillisecond);
+    ASSERT_EQ(network.ends[1]->counters.duplicates, 1u);
+    network.session(0).on_timer(network.now);
+    network.run_until(network.now + kMillisecond / 2);
+    network.listen(0);
+    network.run_until(begin + 3 * timeout);
+    EXPECT_EQ(network.ends[1]->counters.duplicates, 2u);
+    EXPECT_EQ(network.ends[1]->given_up, 0);
+}
+
+// The peer has our data in its socket while it computes, and sends before it reads them.
+TEST(Session, APeerThatSendsAfterComputingDoesNotTimeOut) {
+    for (const bool looks : {false, true}) {
+        Network network(19);
+        network.ends[1]->listening = false;
+        ASSERT_TRUE(network.send(0, 0, 100));
+        const uint64_t timeout = network.ends[0]->timeout, begin = network.now;
+        network.session(0).confirm_alive(begin, true);
+        while (network.now < begin + timeout - kMillisecond) {
+            network.session(0).confirm_alive(network.now, false);
+            network.run_until(std::min(network.now + kSecond, begin + timeout - kMillisecond));
+        }
+        if (looks)
+            network.session(0).confirm_alive(network.now, true);
+        else
+            ASSERT_TRUE(network.send(1, 0, 100));
+        network.run_until(begin + timeout + kMillisecond);
+        EXPECT_EQ(network.ends[0]->given_up, 0);
+        network.listen(1);
+        network.run_until(begin + 3 * timeout);
+        EXPECT_TRUE(network.session(0).idle());
+        EXPECT_EQ(network.ends[0]->given_up, 0);
+    }
+}
+
 // A loss must have no effect on the failure detection after a pause: two processes on a bad network that exchange a few messages from time to
 // time never give each other up.
 TEST(Session, APairWithPausesDoesNotTimeOut) {

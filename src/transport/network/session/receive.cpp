@@ -24,6 +24,7 @@ bool Session::receive(const Datagram& datagram, int path, Carrier* carrier, uint
         return false;
     }
     const DatagramHeader& header = datagram.header;
+    if (waiting()) restart_after_pause(active_at(), now);
     last_received_at_ = now;
     if (!carrier) last_path_ = static_cast<int8_t>(path);
     bool peer_receives = false;
@@ -83,6 +84,7 @@ bool Session::handle_stream(const Datagram& datagram, Carrier* carrier, uint64_t
             owed_.twice = true;
             want_ack(now);
             // Note the time: a duplicate shows that some or all of our acknowledgements do not arrive.
+            if (!waiting()) restart_after_pause(duplicate_at_, now);
             duplicate_at_ = now;
             if (undelivered_since_ == 0) undelivered_since_ = now;
             return true;

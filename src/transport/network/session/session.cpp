@@ -145,6 +145,7 @@ uint64_t Session::stalled_since() const {
 void Session::confirm_alive(uint64_t now, bool looks) {
     vouched_at_ = now;
     if (!looks || !waiting()) return;
+    restart_after_pause(active_at(), now);
     peer_polled_at_ = now;
     if (undelivered_since_ == 0) undelivered_since_ = now;
 }

@@ -266,6 +266,10 @@ class Session : private PacketSink {
     uint64_t silent_since() const;
     /// Returns the start of the interval after which a live peer that receives nothing is given up; undelivered_since_ is not 0.
     uint64_t undelivered_since() const;
+    /// Returns when the peer last gave a sign that it polls its sockets: by a datagram, or by its daemon.
+    uint64_t active_at() const { return std::max(last_received_at_, peer_polled_at_); }
+    /// Handles a sign that the peer is active but receives nothing; the last one was at `before`. Restarts the timeout after a long pause.
+    void restart_after_pause(uint64_t before, uint64_t now);
     bool is_abandoned(uint64_t now);
 
     SessionEnvironment& outside_;

@@ -61,13 +61,19 @@ bool Session::is_abandoned(uint64_t now) {
     if (undelivered_since_ == 0 || undelivered_since() + outside_.timeout > now) return false;
     // Fail only if there was a sign in the second half of the interval. While data waits, the peer has polled its socket or sent something;
     // otherwise it may have been computing. While no data waits, the peer has repeated a datagram; otherwise it has our acknowledgement.
-    const uint64_t sign = waiting() ? std::max(last_received_at_, peer_polled_at_) : duplicate_at_;
+    const uint64_t sign = waiting() ? active_at() : duplicate_at_;
     if (sign >= undelivered_since() + outside_.timeout / 2) {
         fail(SessionFailure::unreachable);
         return true;
     }
     undelivered_since_ = 0;
     return false;
+}
+
+// A peer that was inactive for half the timeout has computed. When it continues it may send, or repeat data, before it reads the
+// acknowledgements in its socket. A peer that reads none of them repeats data at least every kMostTimeout.
+void Session::restart_after_pause(uint64_t before, uint64_t now) {
+    if (undelivered_since_ != 0 && std::max(before, undelivered_since()) + outside_.timeout / 2 < now) undelivered_since_ = now;
 }
 
 // Handles a timeout of a path: no answer arrived in time. Only the oldest datagram is retransmitted, as its acknowledgement shows what else
