@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "file/system/open_file.h"
 
@@ -15,5 +16,9 @@ struct Driver {
 int open_posix(const OpenParams& params, std::unique_ptr<OpenFile>& opened);
 int open_nfs(const OpenParams& params, std::unique_ptr<OpenFile>& opened);
 int open_lustre(const OpenParams& params, std::unique_ptr<OpenFile>& opened);
+
+/// Requests the attributes of a file's folder from the server of a network file system. If another host has changed the folder, this host
+/// forgets which names are missing in it, as it otherwise would after half a minute or more.
+void renew_folder(const std::string& path);
 
 }  // namespace starling::file

@@ -10,6 +10,8 @@
 // Another process of this host may read such a page again before the write, which then extends it. The client of NFS never extends what is
 // written by a descriptor with O_DSYNC, so parts of pages go through such a descriptor. These writes are stored before they return.
 //
+// A client remembers that a name is missing. A file that another host has created since is found after a request for its folder's attributes.
+//
 // sync() stores the writes on the server, requests the attributes from it, and drops the cached pages. In MPI's atomic mode lock() and unlock()
 // do the same.
 #pragma once

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -65,7 +66,19 @@ int open_file(const OpenParams& params, std::unique_ptr<OpenFile>& opened) {
     return driver ? driver->open(params, opened) : ENOTSUP;
 }
 
-int remove_file(const std::string& path) { return ::unlink(path.c_str()) == 0 ? 0 : errno; }
+void renew_folder(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    struct statx status;
+    ::statx(AT_FDCWD, folder.c_str(), AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &status);
+}
+
+int remove_file(const std::string& path) {
+    if (::unlink(path.c_str()) == 0) return 0;
+    if (errno != ENOENT) return errno;
+    renew_folder(path);
+    return ::unlink(path.c_str()) == 0 ? 0 : errno;
+}
 
 int identify_file(const std::string& path, uint64_t& device, uint64_t& inode) {
     struct stat status;
