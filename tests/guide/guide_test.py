@@ -56,7 +56,7 @@ def shape(line, folder=None):
     its commands run in /home/me; `folder` is where they run here."""
     if folder:
         line = line.replace(str(BUILD), "/opt/starling").replace(folder, "/home/me")
-    if re.fullmatch(r"[A-Z].*\.", line):
+    if re.fullmatch(r"([A-Z]|\d+ [a-z]+ ).*\.", line):
         return "<sentence>"  # a finding, which depends on the machine
     for pattern, word in ((rf"\b({re.escape(os.uname().nodename)}|vm)\b", "<host>"), (r"\b[0-9a-f]{16}\b", "<id>"), (r"\d{4}-\d\d-\d\dT[\d:]+Z", "<date>"),
                           (r"^(  [A-Za-z ]+: ).*", r"\1<value>"), (r" <- (late|used by plans)", ""), (r"█+", ""),
