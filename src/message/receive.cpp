@@ -45,11 +45,9 @@ constinit auto& orphans = orphans_storage.value;
 STARLING_STATE bool any_loss = false;
 STARLING_STATE Lazy<ClosedContexts> retired;
 
-}  // namespace
-
-STARLING_STATE decltype(after_failures) after_failures = nullptr;
-
-namespace {
+using FailureWatcher = void (*)();
+STARLING_STATE FailureWatcher failure_watchers[2] = {};
+STARLING_STATE size_t failure_watcher_count = 0;
 
 /// The envelope of a message that is in a packet or was saved from one.
 struct Envelope {
@@ -524,10 +522,18 @@ void fail_ended(const Gone& gone) {
     fail_fetches(gone);
     fail_receives();
     repeat_revocations();
-    if (after_failures) after_failures();
+    for (size_t i = 0; i < failure_watcher_count; ++i) failure_watchers[i]();
 }
 
 }  // namespace
+
+void watch_failures(void (*watcher)()) {
+    auto* const end = failure_watchers + failure_watcher_count;
+    if (std::find(failure_watchers, end, watcher) != end) return;
+    if (failure_watcher_count == std::size(failure_watchers))
+        panic("more functions watch failures than message/receive.cpp has room for");
+    failure_watchers[failure_watcher_count++] = watcher;
+}
 
 void end_receives_of(MatchContext& channel) {
     any_loss = true;

@@ -41,8 +41,8 @@ void fail_receives();
 /// Returns whether the context id was retired (message/closed_contexts.h).
 bool is_retired(uint64_t context);
 
-/// Hook that is called after processes have failed and all requests that waited for them have ended; null: none. Set by src/collective.
-extern void (*after_failures)();
+/// Adds a function that is called after processes have failed and all requests that waited for them have ended. It may be added before.
+void watch_failures(void (*watcher)());
 
 /// Ends the posted receives of a revoked match context and drops its unreceived messages.
 void end_receives_of(MatchContext& channel);

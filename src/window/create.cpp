@@ -28,6 +28,7 @@
 #include "window/epoch.h"
 #include "window/lock.h"
 #include "window/revocation.h"
+#include "window/target_failures.h"
 #include "window/window.h"
 
 namespace starling::window {
@@ -321,6 +322,7 @@ int reach(Window& window, comm::Comm& comm, std::vector<WindowInfo>& claims, boo
 int make(comm::Comm& comm, const CreateParams& wanted, Window*& made) {
     if (wanted.error) return refuse(comm, wanted);
     listen_for_locks();
+    watch_targets();
     const Making making;
     WindowInfo mine{};
     mine.context = comm::kNoContext;
@@ -384,8 +386,8 @@ WindowTarget& create_target(Window& window, int rank) {
     if (found != window.neighbours.end() && *found == rank) place->local = static_cast<int>(found - window.neighbours.begin());
     place->target.in_order = place->local < 0;
     if (place->local >= 0) map(window, *place, window.infos.near(place->local));
-    place->mapped =
-        place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC && !is_revoked(window);
+    place->mapped = place->target.mapped && place->target.peer && window.flavor != MPI_WIN_FLAVOR_DYNAMIC &&
+                    !is_revoked(window) && !has_failed_mapped(*place);
     window.used.push_back(place.get());
     return *place;
 }

@@ -10,6 +10,7 @@
 #include "window/epoch.h"
 #include "window/mapped_access.h"
 #include "window/revocation.h"
+#include "window/target_failures.h"
 
 namespace starling::window {
 
@@ -190,6 +191,8 @@ int run(Window& window, const WindowOperation& asked) {
     if (is_revoked(window)) [[unlikely]]
         return why_revoked();
     WindowTarget& to = get_or_create_target(window, asked.rank);
+    if (has_failed_mapped(to)) [[unlikely]]
+        return why_target_failed(to);
     if (asked.what <= AccessOperation::get) {
         const rma::LocalBuffer& local = asked.what == AccessOperation::put ? asked.origin : asked.result;
         uint64_t bytes, offset;
@@ -217,7 +220,7 @@ int start(Window& window, const WindowOperation& asked, rma::Access& access) {
     if (is_revoked(window)) [[unlikely]]
         return why_revoked();
     WindowTarget& to = get_or_create_target(window, asked.rank);
-    int error = check(window, asked, to, access.remote_block);
+    int error = has_failed_mapped(to) ? why_target_failed(to) : check(window, asked, to, access.remote_block);
     if (!error) error = describe(asked, access);
     if (error) {
         access.origin.type = access.result.type = access.remote_block.type = nullptr;

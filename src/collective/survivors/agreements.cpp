@@ -475,7 +475,7 @@ comm::Comm* make_shrunk(comm::Comm& comm, const Ballot& decision) {
 
 void start_agreements() {
     link::register_handler(packet::PacketKind::ballot, on_ballot);
-    message::after_failures = note_failures_everywhere;
+    message::watch_failures(note_failures_everywhere);
 }
 
 Task agree_among_living(comm::Comm& comm, int& flag) {
