@@ -15,7 +15,7 @@ namespace starling::launch {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPause{50};  // until the kernel may have more room or descriptors
+constexpr std::chrono::milliseconds kRetryPause{50};  // until the kernel may have more room or descriptors
 
 epoll_event event_of(int fd, uint32_t generation, uint32_t events) {
     epoll_event event{};
@@ -57,7 +57,7 @@ bool EventLoop::add(int fd, Watch& watch) {
 }
 
 void EventLoop::retry_later(int fd, Watch& watch) {
-    watch.retry = after(kPause, [this, fd, generation = watch.generation] {
+    watch.retry = after(kRetryPause, [this, fd, generation = watch.generation] {
         const auto found = watches_.find(fd);
         if (found == watches_.end() || found->second->generation != generation) return;
         found->second->retry = 0;
@@ -84,7 +84,7 @@ int EventLoop::accept(int listener) {
     if (errno == EAGAIN || found == watches_.end()) return -1;
     // epoll would report the listener as ready again at once, so that this process would use all of its core.
     change(listener, 0);
-    after(kPause, [this, listener, generation = found->second->generation] {
+    after(kRetryPause, [this, listener, generation = found->second->generation] {
         const auto now = watches_.find(listener);
         if (now != watches_.end() && now->second->generation == generation) change(listener, EPOLLIN);
     });
