@@ -18,7 +18,6 @@
 #include "dynamic/parent_comm.h"
 #include "dynamic/root_result.h"
 #include "job/environment.h"
-#include "link/failure_detector.h"
 #include "link/job_reclaim.h"
 #include "link/peer.h"
 #include "link/remote_peer.h"
@@ -198,11 +197,10 @@ class Talk {
         return progress::error_of(*send);
     }
 
-    /// Returns whether the other side has called MPI_Finalize, and so will never reply. One on another host might only look so: this host may
-    /// not have learned yet that it has opened a session again.
+    /// Returns whether the other side has called MPI_Finalize, and so will never reply.
     bool finalized() const {
         const link::Peer* other = other_.at(0).job->find_peer(other_.at(0).rank);
-        return other && (other->dead || link::has_left(other_.at(0)));
+        return other && link::has_finalized(*other);
     }
 
     void start(message::ReceiveRequest& receive, void* into, uint64_t bytes, Tag tag) {

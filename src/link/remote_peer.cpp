@@ -94,35 +94,16 @@ bool has_finalized(const Peer& peer) { return peer.dead || has_finalized(Process
 
 bool has_finalized_for_good(const Peer& peer) { return peer.dead || has_finalized_for_good(Process{&peer.job, peer.rank}); }
 
-void query_whether_final(Peer& peer) {
-    if (is_here(peer) || has_finalized_for_good(peer)) return;
-    const uint64_t now = now_ns();
-    if (peer.queried_at == 0) peer.queried_at = now;  // most receivers reply within the interval
-    if (now - peer.queried_at < kAskAgainNs) return;
-    peer.queried_at = now;
-    locate(peer.job, peer.rank);
-}
-
-bool controls_pending() {
-    STARLING_STATE static bool any = false;
-    any = false;
-    each_pending([](Peer& peer) {
-        if (peer.controls.empty() && !peer.shm_path.close_pending) return;
-        any |= !peer.dead && !has_left(Process{&peer.job, peer.rank});
-    });
-    return any;
-}
-
 bool all_acknowledged() {
     bool all = true;
-    for (const Peer* peer : remotes) all = all && (peer->base->idle() || has_finalized_for_good(*peer));
+    for (const Peer* peer : remotes) all = all && (peer->base->idle() || has_finalized(*peer));
     if (!all) query_silent_peers(kFinalPatienceNs);
     return all;
 }
 
 void notify_finalized() {
     for (Peer* peer : remotes)
-        if (!has_finalized_for_good(*peer)) send_control(*peer, packet::PacketKind::farewell, nullptr, 0);
+        if (!has_finalized(*peer)) send_control(*peer, packet::PacketKind::farewell, nullptr, 0);
     flush_transports();
 }
 

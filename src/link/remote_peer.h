@@ -31,16 +31,8 @@ bool has_finalized(const Peer& peer);
 /// The same, but false for a peer that may return (link/failure_detector.h).
 bool has_finalized_for_good(const Peer& peer);
 
-/// Asks the daemon from time to time whether a peer on another host has finalized for good. A peer that has received everything does not owe
-/// an acknowledgement, and one that exits after closing its last session sends no farewell.
-void query_whether_final(Peer& peer);
-
-/// Returns whether packets other than messages wait for room at a peer that takes part in communicators. A peer on this host that has closed
-/// its last session empties its inbox only in its next session, and expects none of these packets until then.
-bool controls_pending();
-
-/// Returns whether everything sent to other hosts is acknowledged, except by peers that have finalized for good. Asks the daemon about peers
-/// that do not answer.
+/// Returns whether everything sent to other hosts is acknowledged, except by peers that have finalized. Asks the daemon about peers that do
+/// not answer.
 bool all_acknowledged();
 
 /// Notifies the peers on other hosts in MPI_Finalize, when all data is acknowledged, so that they need not ask the daemon about this

@@ -350,12 +350,11 @@ bool abandon_sends_again() {
 
 void drop_sends_to_finalized() {
     link::each_pending([](link::Peer& peer) {
-        if (!link::has_finalized_for_good(peer)) return;
+        if (!link::has_finalized(peer)) return;
         peer.controls.clear();
         peer.shm_path.close_pending = false;
     });
-    end_sends<link::has_finalized_for_good, [](const SendRequest&) { return true; }>();
-    rendezvous::each([](const SendRequest& request) { link::query_whether_final(*request.peer); });
+    end_sends<link::has_finalized, [](const SendRequest&) { return true; }>();
 }
 
 bool abandon_sends_to_finalized() {

@@ -20,8 +20,7 @@ void fail_sends(const Gone& gone);
 /// Ends the sends of a revoked communicator for which no CTS has arrived, with MPIX_ERR_REVOKED. Their receivers get a copy of the data,
 /// because they may be reading it. A send stays open if there is no memory for the copy. `context`: any context id of the communicator.
 void revoke_sends(uint64_t context);
-/// Completes the sends whose receivers have called MPI_Finalize or have exited, and so will not receive them. A receiver that has only closed
-/// its last session may open another one, or call MPI_Init, and receive them then. Asks the daemon about receivers on other hosts.
+/// Completes the sends whose receivers have called MPI_Finalize and will not receive them.
 void drop_sends_to_finalized();
 /// Completes sends to receivers that have finalized for good, after a failure. The receivers may have been members of a failed collective
 /// that ended while other members still send to them. Returns true if any send was completed.

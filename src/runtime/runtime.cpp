@@ -124,11 +124,11 @@ int start(int required) {
     return MPI_SUCCESS;
 }
 
-/// Returns whether all data that peers still expect from this process have been delivered. A send whose receiver has finalized for good
-/// without receiving it is an error of the program and must not keep this process forever.
+/// Returns whether all data that peers still expect from this process have been delivered. A send whose receiver has finalized without
+/// receiving it is an error of the program and must not keep this process forever.
 bool all_sent() {
     message::drop_sends_to_finalized();
-    return message::open_sends() == 0 && multicast::all_delivered() && !link::controls_pending() && link::all_acknowledged();
+    return message::open_sends() == 0 && multicast::all_delivered() && !link::anything_pending() && link::all_acknowledged();
 }
 
 constexpr progress::WaitSite kHandingOn{"MPI_Finalize (the profile)", progress::Expected::later};

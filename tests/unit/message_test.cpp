@@ -181,13 +181,6 @@ TEST(Message, FreedRequestsAreReleasedOnceOnCompletion) {
     team.expect_success();
 }
 
-/// Publishes that this process has called MPI_Finalize or, if it is not for good, has closed its last session.
-void finalize(bool for_good) {
-    const link::Process& me = link::self();
-    me.job->segment().cell(me.rank).state.store(job::RankState::finalized);
-    if (for_good) job::learn(me.job->segment().port(me.rank), {.state = job::PortWord::finalized, .is_final = true});
-}
-
 TEST(Message, FinalizeDoesNotWaitForFinalizedPeers) {
     Team team({0, 0});
     team.start({}, [](Node& node) {
@@ -203,47 +196,10 @@ TEST(Message, FinalizeDoesNotWaitForFinalizedPeers) {
             });
             for (const Sending& sending : sends) EXPECT_TRUE(sending.request.done);
         } else {
-            finalize(true);
+            const link::Process& me = link::self();
+            me.job->segment().cell(me.rank).state.store(job::RankState::finalized);
             node.board.arrived[0].fetch_add(1);
         }
-    });
-    team.expect_success();
-}
-
-// A process that has closed its last session may open another one, or call MPI_Init, and then receives what was sent to it.
-TEST(Message, FinalizeWaitsForAPeerThatMayReturn) {
-    Team team({0, 0});
-    team.start({}, [](Node& node) {
-        constexpr int kCount = 200;
-        if (node.rank == 0) {
-            std::deque<Sending> sends;
-            node.barrier(0);
-            for (int i = 0; i < kCount; ++i)
-                sends.emplace_back(Plan{0, 1, i, i % 10 ? 8u : 20000u, 1, false, false, false}).start(node);
-            const size_t open = open_sends();
-            EXPECT_GT(open, 0u);
-            for (int i = 0; i < 1000; ++i) progress::test();
-            drop_sends_to_finalized();
-            EXPECT_EQ(open_sends(), open);
-            node.barrier(1);
-            node.wait_for([&] {
-                drop_sends_to_finalized();
-                return open_sends() == 0;
-            });
-        } else {
-            finalize(false);
-            node.board.arrived[0].fetch_add(1);
-            while (node.board.arrived[1].load() == 0) usleep(1000);
-            link::self().job->segment().cell(link::self().rank).state.store(job::RankState::initialized);
-            node.barrier(1);
-            for (int i = 0; i < kCount; ++i) {
-                Receiving receiving(20000, false);
-                start_receive(receiving.request, *node.channel, receiving.buffer.memory.data(), 20000, bytes_type(), 0, 1);
-                progress::wait(receiving.request);
-                receiving.expect({0, 1, i, i % 10 ? 8u : 20000u, 1, false, false, false});
-            }
-        }
-        node.barrier(2);
     });
     team.expect_success();
 }
