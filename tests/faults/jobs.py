@@ -30,8 +30,6 @@ def expect(condition, sentence):
         raise Failure(sentence)
 
 
-
-
 class Build:
     def __init__(self, folder):
         self.folder = folder.resolve()

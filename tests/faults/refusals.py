@@ -1,5 +1,5 @@
-"""Jobs whose launcher, daemon or rank is refused one system call: strace injects an error into the N-th call of a kind of the process and of each of its
-forks (such as the guard), for each N in turn.
+"""Jobs whose launcher, daemon or rank is refused one system call: strace injects an error into the N-th call of a kind of the process and of
+each of its forks (such as the guard), for each N in turn.
 
 A job must end in time. Either it succeeds with the whole output, or a sentence reports the reason. Nothing may be left behind."""
 

@@ -114,6 +114,17 @@ struct Side {
     }
 };
 
+/// Describes a stream of `data` from `side`; the receiver has the memory of message `serial`.
+inline OutStream::StreamSource source_of(Side& side, const std::vector<std::byte>& data, uint32_t serial, uint32_t generation) {
+    OutStream::StreamSource source;
+    source.serial = serial;
+    source.generation = generation;
+    source.bytes = data.size();
+    source.memory = data.data();
+    source.user = &side;
+    return source;
+}
+
 struct Pair {
     Side low, high;  ///< the two sides: processes 1 and 2 of job 7
     TcpOptions options;

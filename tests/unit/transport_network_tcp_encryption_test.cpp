@@ -233,12 +233,7 @@ TEST(SealedTcp, FramesAndStreamsAreUnreadable) {
     std::vector<std::byte> data(3'000'000);
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(pattern[i % pattern.size()]);
     pair.low.incoming[1] = {1, std::vector<std::byte>(data.size()), {}, true};
-    OutStream::StreamSource source;
-    source.serial = source.generation = 1;
-    source.bytes = data.size();
-    source.memory = data.data();
-    source.user = &pair.high;
-    OutStream stream(source);
+    OutStream stream(source_of(pair.high, data, 1, 1));
     pair.high.tcp->add_stream(*pair.high.connection, stream);
     ASSERT_TRUE(
         watched.until([&] { return pair.low.incoming[1].coverage.bytes() == data.size() && pair.low.frames.size() == 1; }));

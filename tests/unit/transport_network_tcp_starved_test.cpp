@@ -52,12 +52,7 @@ TEST_P(AStarvedSocket, SendsTheRestOfAStream) {
     pair.open();
     const std::vector<std::byte> data(3'000'000, std::byte{7});
     pair.high.incoming[1] = {1, std::vector<std::byte>(data.size()), {}, true};
-    OutStream::StreamSource source;
-    source.serial = source.generation = 1;
-    source.bytes = data.size();
-    source.memory = data.data();
-    source.user = &pair.low;
-    OutStream stream(source);
+    OutStream stream(source_of(pair.low, data, 1, 1));
     refuse(2);
     pair.low.tcp->add_stream(*pair.low.connection, stream);
     ASSERT_TRUE(pair.until([&] { return pair.high.incoming[1].coverage.bytes() == data.size(); }));

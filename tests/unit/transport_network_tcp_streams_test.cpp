@@ -19,16 +19,6 @@ std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
     return result;
 }
 
-OutStream::StreamSource source_of(Side& side, const std::vector<std::byte>& data, uint32_t serial, uint32_t generation) {
-    OutStream::StreamSource source;
-    source.serial = serial;
-    source.generation = generation;
-    source.bytes = data.size();
-    source.memory = data.data();
-    source.user = &side;
-    return source;
-}
-
 TEST(TcpStreams, ArriveInPlaceAndUnpacked) {
     Pair pair;
     pair.open();

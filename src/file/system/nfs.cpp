@@ -166,16 +166,10 @@ static int open_for_writing(const OpenParams& params, int descriptor, int furthe
     return open_descriptor(again, further_flags, opened) == 0 ? opened : -1;
 }
 
-static int open_now(const OpenParams& params, int& descriptor) {
-    const int error = open_descriptor(params, 0, descriptor);
-    if (error != ENOENT) return error;
-    renew_folder(params.path);
-    return open_descriptor(params, 0, descriptor);
-}
-
 int open_nfs(const OpenParams& params, std::unique_ptr<OpenFile>& opened) {
     int descriptor = -1;
-    if (const int error = open_now(params, descriptor)) return error;
+    const int error = try_in_renewed_folder(params.path, [&] { return open_descriptor(params, 0, descriptor); });
+    if (error) return error;
     const int write = params.read && params.write ? open_for_writing(params, descriptor, 0) : -1;
     // FUSE extends no writes, and would store each one.
     const int part = params.write && !PosixFile::is_on_fuse(descriptor) ? open_for_writing(params, descriptor, O_DSYNC) : -1;

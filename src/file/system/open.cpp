@@ -74,10 +74,7 @@ void renew_folder(const std::string& path) {
 }
 
 int remove_file(const std::string& path) {
-    if (::unlink(path.c_str()) == 0) return 0;
-    if (errno != ENOENT) return errno;
-    renew_folder(path);
-    return ::unlink(path.c_str()) == 0 ? 0 : errno;
+    return try_in_renewed_folder(path, [&] { return ::unlink(path.c_str()) == 0 ? 0 : errno; });
 }
 
 int identify_file(const std::string& path, uint64_t& device, uint64_t& inode) {

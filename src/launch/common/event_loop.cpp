@@ -52,16 +52,17 @@ bool EventLoop::add(int fd, Watch& watch) {
                      errno == ENOSPC ? "; raise /proc/sys/fs/epoll/max_user_watches" : "");
     }
     reported_want_of_room_ = true;
-    retry_later(fd, watch);
+    watch.retry = after_pause(fd, watch.generation, [this, fd](Watch& again) {
+        again.retry = 0;
+        add(fd, again);
+    });
     return true;
 }
 
-void EventLoop::retry_later(int fd, Watch& watch) {
-    watch.retry = after(kRetryPause, [this, fd, generation = watch.generation] {
+EventLoop::TimerId EventLoop::after_pause(int fd, uint32_t generation, std::function<void(Watch&)> then) {
+    return after(kRetryPause, [this, fd, generation, then = std::move(then)] {
         const auto found = watches_.find(fd);
-        if (found == watches_.end() || found->second->generation != generation) return;
-        found->second->retry = 0;
-        add(fd, *found->second);
+        if (found != watches_.end() && found->second->generation == generation) then(*found->second);
     });
 }
 
@@ -84,10 +85,7 @@ int EventLoop::accept(int listener) {
     if (errno == EAGAIN || found == watches_.end()) return -1;
     // epoll would report the listener as ready again at once, so that this process would use all of its core.
     change(listener, 0);
-    after(kRetryPause, [this, listener, generation = found->second->generation] {
-        const auto now = watches_.find(listener);
-        if (now != watches_.end() && now->second->generation == generation) change(listener, EPOLLIN);
-    });
+    after_pause(listener, found->second->generation, [this, listener](Watch&) { change(listener, EPOLLIN); });
     return -1;
 }
 

@@ -61,7 +61,8 @@ class EventLoop {
         std::function<void()> handler;
     };
     bool add(int fd, Watch& watch);
-    void retry_later(int fd, Watch& watch);
+    /// Calls `then` after a pause, unless the watch of this generation was removed meanwhile.
+    TimerId after_pause(int fd, uint32_t generation, std::function<void(Watch&)> then);
     int milliseconds_to_next_timer() const;
     void run_timers();
 

@@ -150,8 +150,7 @@ bool TcpEngine::send_parts(TcpSocket& socket, const iovec* list, int count, size
     ssize_t n;
     do n = sendmsg(socket.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    const bool starved = n < 0 && (errno == ENOBUFS || errno == ENOMEM);
-    if (starved) {
+    if (n < 0 && (errno == ENOBUFS || errno == ENOMEM)) {
         socket.retry_at = now + kStarvedNs;
         arm(socket.retry_at);
     } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
